@@ -67,7 +67,7 @@ def frame(values: Array) -> pd.DataFrame:
 def made(
     rng: Generator, cells: int, n: int, noise: str, scatter: float, changes: Sequence[float], margin: float
 ) -> list[Difference]:
-    """Compare two campaigns with `n` runs a side and cell; the first cells take `changes` times as long."""
+    """Compare two campaigns with `n` runs per side and cell; the first cells take `changes` times as long."""
     draw, found = NOISES[noise], []
     for at in range(cells):
         before, after = draw(rng, scatter, n), draw(rng, scatter, n)
@@ -85,7 +85,7 @@ def unchanged(rng: Generator, rounds: int, cells: int = 200) -> Iterator[Row]:
                 for _ in range(rounds)
             )
             yield Row(
-                f"{noise}, {n} runs a side, margin 0.01 %", "campaigns with anything worse", hits, rounds
+                f"{noise}, {n} runs per side, margin 0.01 %", "campaigns with anything worse", hits, rounds
             )
 
 
@@ -101,14 +101,16 @@ def planted(rng: Generator, rounds: int, cells: int = 40, changed: int = 4) -> I
                         rows = made(rng, cells, n, noise, scatter, [1 + change] * changed, margin)
                         hits += sum(row.word == WORSE for row in rows if row.cell < changed)
                         wrong += sum(row.word in (WORSE, BETTER) for row in rows if row.cell >= changed)
-                setting = f"{change:.0%} slower, scatter {scatter:.0%}, {n} runs a side, margin {margin:.0%}"
+                setting = (
+                    f"{change:.0%} slower, scatter {scatter:.0%}, {n} runs per side, margin {margin:.0%}"
+                )
                 tried = len(NOISES) * math.ceil(rounds / len(NOISES))
                 yield Row(setting, "found", hits, tried * changed)
                 yield Row(setting, "others called worse or better", wrong, tried * (cells - changed))
 
 
 def drawn(campaign: Campaign, rng: Generator, n: int, *, again: bool) -> tuple[Campaign, Campaign]:
-    """Draw two campaigns of `n` runs a cell from the cells of a real one.
+    """Draw two campaigns of `n` runs per cell from the cells of a real one.
 
     A run may be drawn again if `again`; without that, no run is on both sides, and cells of fewer than 2 n
     runs are left out.

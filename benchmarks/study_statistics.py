@@ -269,7 +269,7 @@ OWN = "a ratio, days shared, each side with its own day effect"
 
 
 def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6, 10)) -> Iterator[Row]:
-    """Count hits where the day does as much as the scatter of runs, 10 %; 12 runs a side."""
+    """Count hits where the day does as much as the scatter of runs, 10 %; 12 runs per side."""
     for count in counts:
         day = np.arange(12) * count // 12
         for name in ("a median", "a ratio, days shared", OWN):

@@ -41,6 +41,10 @@ BANNED = {
     r"(?<!there )\b(?:is|are) (?-i:none)\b(?! of\b)": "is not one",
     r"\b(?:is|are) of\b(?! kinds?\b)": "has, is from, belongs to",
     r"\bfor want of\b|\bbut for\b": "without, except",
+    # "run a job" is English, so a verb is no count.
+    r"\b(?:ranks?|jobs|watts?|bytes?|cores|threads?) an? (?:node|rank|run|message|day|year|job|socket|core)\b"
+    r"|\bruns an? (?:side|cell|level|day)\b"
+    r"|\d (?:W|Wh|kWh|B|GB|MB|GB/s) an? (?:node|rank|core|job|message)\b": "`ranks per node`",
 }
 
 

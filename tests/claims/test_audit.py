@@ -141,7 +141,7 @@ def test_evaluate__words_tell_must_from_may() -> None:
 
 def test_evaluate__a_changed_figure_changes_the_verdict(tmp_path: Path) -> None:
     text = audit_path("lsdyna2009").read_text()
-    old = 'more: { printed: 20, unit: "%", meaning: more jobs a day, lines: [288] }\n    left: { is: 100'
+    old = 'more: { printed: 20, unit: "%", meaning: more jobs per day, lines: [288] }\n    left: { is: 100'
     assert text.count(old) == 1
     path = tmp_path / "lsdyna2009.yaml"
     path.write_text(text.replace(old, old.replace("20", "25")))

@@ -154,7 +154,7 @@ def at_frequency(application: str, column: str, ghz: str) -> float:
 
 def test_frequency__energy_and_performance_of_lammps_by_hand(verdicts: dict[str, Verdict]) -> None:
     slow, fast = (at_frequency("lammps", "energy", ghz) for ghz in ("2", "2.25"))
-    assert (slow, fast) == (176156, 190662)  # J: 48.9 and 53.0 Wh a job
+    assert (slow, fast) == (176156, 190662)  # J: 48.9 and 53.0 Wh per job
     energy = verdicts["archer2022-lammps-energy"]
     assert energy.estimate == pytest.approx(100 * (1 - slow / fast)) == pytest.approx(7.608, abs=1e-3)
     slow, fast = (at_frequency("lammps", "figure_of_merit", ghz) for ghz in ("2", "2.25"))

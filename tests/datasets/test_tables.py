@@ -70,7 +70,9 @@ def test_make__top500_counts_a_system_once_and_marks_accelerators() -> None:
         "178421", "hpl", "2014-06", "Xeon E5-2680v2 10C 2.8GHz", "ib", "44520", "958700", "Gflop/s",
         "997200", "855000", "",
     ]  # fmt: skip
-    assert found[2][-1] == make.MISFIT  # cores of its accelerators are counted: 20.2 Gflop/s a core, not 22.4
+    assert (
+        found[2][-1] == make.MISFIT
+    )  # cores of its accelerators are counted: 20.2 Gflop/s per core, not 22.4
     assert (found[3][4], found[3][9]) == ("ib", "")
     assert make.lists(list(csv.DictReader(TOP500.splitlines()))) == [
         ["2008-11 another", "top500", "2008-11", "another", "2", "systems"],

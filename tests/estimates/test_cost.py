@@ -65,7 +65,7 @@ def test_energy__bounds_of_gaps_come_in_full() -> None:
 
 
 def test_cost__holds_the_meters_uncertainty() -> None:
-    # 100 s a job: 315,360 jobs a year of 0.02 and 0.01 kWh at 0.2 USD: 1261.44 and 630.72 USD.
+    # 100 s per job: 315,360 jobs per year of 0.02 and 0.01 kWh at 0.2 USD: 1261.44 and 630.72 USD.
     rows = [*runs("1gbe", [72_000.0] * 6, 100.0, 720.0), *runs("ib", [36_000.0] * 6, 50.0, 360.0)]
     saved = saving(rows, "ib").estimate
     table = pages.yearly_costs(campaign(rows), "interconnect", price=0.2, jobs_of="1gbe")

@@ -97,7 +97,7 @@ def test_p_of_difference__runs_change_places_within_their_day() -> None:
     """A day on which all is slower, with one run of one side and five of the other."""
     top, bottom = [1.0, 1.1, 1.2, 1.3, 1.4, 9.0], [1.05, 9.1, 9.2, 9.3, 9.4, 9.5]
     days = [1, 1, 1, 1, 1, 2], [1, 2, 2, 2, 2, 2]
-    # Of six runs a day one is of the other side: six ways on each day.
+    # Of six runs per day one is of the other side: six ways on each day.
     ranks = stats.rankdata([*top, *bottom]) - 6.5
     first, second = ranks[[0, 1, 2, 3, 4, 6]], ranks[[5, 7, 8, 9, 10, 11]]
     sums = [first.sum() - out + alone for out in first for alone in second]

@@ -103,7 +103,7 @@ def test_measures__a_time_is_the_applications_own_where_it_prints_one() -> None:
 
 
 def test_measures__jobs_at_once_add_up_in_a_day() -> None:
-    """Two jobs of 960 s and 1080 s at once finish 90 + 80 jobs a day; half a set does not count."""
+    """Two jobs of 960 s and 1080 s at once finish 90 + 80 jobs per day; half a set does not count."""
     rows = [
         *repeats([960.0, 1080.0], concurrent_jobs=2, order=7),
         *repeats([960.0], concurrent_jobs=2, order=8),

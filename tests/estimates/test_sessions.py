@@ -176,7 +176,7 @@ def metered(n: int) -> Campaign:
 
 
 def test_money__is_of_repeats_alone() -> None:
-    """1 kWh every 1,000 s at 0.2 a kWh: 31,536 jobs a year, 6,307 a year; of a single run nothing."""
+    """1 kWh every 1,000 s at 0.2 a kWh: 31,536 jobs per year, 6,307 a year; of a single run nothing."""
     table = yearly_costs(metered(2), "interconnect", price=0.2)
     assert table["cost_a_year"].iloc[0] == pytest.approx(0.2 * 365 * 86_400 / 1000, rel=0.02)
     assert cost_sentences(table, "interconnect", "slow", "USD")[0].endswith("USD.")

@@ -87,7 +87,7 @@ def test_history__of_real_campaigns() -> None:
     assert {(track.measure, step.at, step.word) for track in moved for step in track.steps} == {
         ("figure_of_merit", 2, WORSE)
     }
-    # Every cell of six runs or more; of three runs a campaign they are fifteen in all.
+    # Every cell of six runs or more; of three runs per campaign they are fifteen in all.
     assert len(moved) == sum(track.measure == "figure_of_merit" for track in worse.tracks)
     assert worse.worse
     assert "steps for the worse" in worse.summary

@@ -48,7 +48,7 @@ def test_simulation__ten_percent_is_found_in_six_runs_a_side(study: ModuleType) 
 
 
 def finds_a_difference(rng: np.random.Generator, cells: int = 12) -> bool:
-    """Test pairs of the same six runs a side, and tell whether any is said to differ.
+    """Test pairs of the same six runs per side, and tell whether any is said to differ.
 
     The search's own trials and control, without the plans before them and the sentences after.
     """

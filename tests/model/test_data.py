@@ -276,7 +276,7 @@ def test_judge__a_trend_is_tau_over_all_pairs_of_counts() -> None:
 
 
 def test_judge__a_saving_by_hand() -> None:
-    """1GbE: a step in 2 s at 300 W a node; InfiniBand in 1 s. 16 nodes save half of 4.8 kW in a year."""
+    """1GbE: a step in 2 s at 300 W per node; InfiniBand in 1 s. 16 nodes save half of 4.8 kW in a year."""
     times = {"1gbe": 2.0, "10gbe": 1.5, "ib-ddr": 1.0}
     campaign = _changed(_campaign(_inputs(), *ATOM), lambda frame: frame["interconnect"].map(times))
     frame = campaign.runs

@@ -124,10 +124,10 @@ def test_forecast__a_faster_link_and_more_nodes_move_it_the_right_way(cell: dict
 def test_forecast__stops_where_parts_are_too_small() -> None:
     found = forecast(INPUTS, WIDENING, [IVB, ATOM], ["ib-ndr"], COUNTS)
     elements, waves = found[found["model"] == "ls-dyna"], found[found["model"] == "openatom"]
-    # 794,780 elements on 20 cores a node: 38.8 on 1,024 nodes, 19.4 on 2,048, less than 3 cubed.
+    # 794,780 elements on 20 cores per node: 38.8 on 1,024 nodes, 19.4 on 2,048, less than 3 cubed.
     assert elements["part"].iloc[-2:].tolist() == pytest.approx([794_780 / 20_480, 794_780 / 40_960])
     assert elements["sense"].tolist() == [True] * 4 + [False]
-    # At least 1e8 B among at most all of 8 ranks a node: 95 B on 128 nodes, 24 on 256, 6 on 512.
+    # At least 1e8 B among at most all of 8 ranks per node: 95 B on 128 nodes, 24 on 256, 6 on 512.
     assert waves["sense"].tolist() == [True, True, False, False, False]
     assert waves["part"].iloc[0] == pytest.approx(1e8 / 1024**2, rel=0.25)
     values = [column for column in found if str(column).startswith(("ratio", "speedup"))]

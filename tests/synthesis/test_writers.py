@@ -121,7 +121,7 @@ def test_writers__ipm_ranks_hand_over_what_is_declared(profile: ElementTree.Elem
         )
         for task in tasks
     ]
-    # 10 GB a rank at 2 nodes; rank 0 sends half as much again in bulk.
+    # 10 GB per rank at 2 nodes; rank 0 sends half as much again in bulk.
     assert sum(payload) / 40 == pytest.approx(10e9, rel=1e-3)
     assert payload[0] / payload[1] == pytest.approx(1.5, rel=0.02)
     assert len({hent.attrib["call"] for hent in profile.iter("hent")}) >= 24

@@ -182,7 +182,7 @@ def _bounded(points: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _label(name: str, unit: str) -> str:
-    return f"{name} ({unit})" if unit and unit != "jobs a day" else name or unit
+    return f"{name} ({unit})" if unit and unit != "jobs per day" else name or unit
 
 
 def described(points: pd.DataFrame, sentence: str) -> str:

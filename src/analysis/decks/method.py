@@ -105,7 +105,7 @@ def reason(one: Conclusion) -> str:
 
 
 def seen(campaign: Campaign) -> Iterator[Slide]:
-    """Give the values of a campaign of which nothing can be concluded."""
+    """Give the values of a campaign from which nothing can be concluded."""
     runs = campaign.runs
     own = runs[runs["valid"] & runs["figure_of_merit"].notna()]
     note = "Values as they were seen; nothing is concluded from their differences."

@@ -62,7 +62,7 @@ def _machine(values: dict[str, Any]) -> str:
     threads, each = count_of(values.get("cpu.CPU(s)")), count_of(values.get("cpu.Thread(s) per core") or 1)
     if not model or min(threads, each) < 1:
         return ""
-    # lscpu counts what can run at once; with two threads a core that is twice the cores.
+    # lscpu counts what can run at once; with two threads per core that is twice the cores.
     cores = threads // each
     size = f", {memory / KIB_PER_GIB:.0f} GiB" if isinstance(memory, (int, float)) else ""
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"

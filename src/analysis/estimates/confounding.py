@@ -262,7 +262,7 @@ class AliasedPair:
 
 
 def aliased(frame: pd.DataFrame, problems: bool = False) -> list[AliasedPair]:
-    """Find the pairs of levels that no runs compare alone, the fewest that name all; four runs a side.
+    """Find the pairs of levels that no runs compare alone, the fewest that name all; four runs per side.
 
     A level that a chain of comparisons joins with another needs none. Runs of unlike problems are compared
     only if `problems` are rates of one kind.

@@ -99,7 +99,7 @@ def refuse_single(*parts: pd.DataFrame) -> None:
 def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
     """Estimate what the treatment saves over the baseline in a year.
 
-    (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being those
+    (energy of a job of the baseline - of the treatment) x jobs per year x price x PUE, the jobs being those
     that the tariff's level does in a year; without such a level each side does its own.
     """
     treatment, baseline = pair
@@ -182,7 +182,7 @@ def _runs(pair: Pair, groups: Groups) -> tuple[str, ...]:
 
 
 def _job(part: pd.DataFrame) -> str:
-    return f"{median_text(part['value'] / JOULES_PER_KWH)} kWh a job in {median_text(part['seconds'])} s"
+    return f"{median_text(part['value'] / JOULES_PER_KWH)} kWh per job in {median_text(part['seconds'])} s"
 
 
 def _rate(tariff: Tariff) -> str:

@@ -134,7 +134,7 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
     Returns Kendall's tau-b from -1 (always falling) to 1, and the two-sided p-value of "the levels make no
     difference" (`chance`). The interval's bootstrap (999 resamples) draws within each level, because the
     levels were chosen, not sampled; it knows of no run that another order would have, so a trend needs both.
-    No interval below six runs or two runs a level.
+    No interval below six runs or two runs per level.
     """
     x, y = np.asarray(levels, dtype="f8"), np.asarray(values, dtype="f8")
     keep = np.isfinite(x) & np.isfinite(y)

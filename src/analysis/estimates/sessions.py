@@ -31,7 +31,7 @@ _DAY = 86_400  # s
 _APART = 2 * np.sin(np.pi / 24)  # of a clock's radius: sides less than an hour apart are of one time of day
 _CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 2  # of each side, if it has the runs for it
-_MANY = 6  # runs a side
+_MANY = 6  # runs per side
 _ROUNDS = 6  # days that are counted each by itself
 _DRAWS, _SEED = 2_000, 20_261_124
 
@@ -239,7 +239,7 @@ def _distance(rows: Codes) -> Array:
 
 @lru_cache(maxsize=512)
 def _chances(counts: Sequence[int]) -> tuple[Array, Array]:
-    """Return changes of level and distances of levels over shuffled orders of so many runs a level."""
+    """Return changes of level and distances of levels over shuffled orders of so many runs per level."""
     rng = np.random.default_rng([_SEED, *counts])
     codes = np.repeat(np.arange(len(counts)), counts)
     draws = max(min(_DRAWS, 2_000_000 // len(codes)), 200)

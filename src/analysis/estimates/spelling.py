@@ -33,11 +33,11 @@ Stratum = Mapping[str, Level]
 
 _LISTED = 3  # levels are listed up to so many
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-_UNITS = {"us": "µs", "jobs/day": "jobs a day"}
+_UNITS = {"us": "µs", "jobs/day": "jobs per day"}
 _MEASURES = {
     "figure_of_merit": "rate", "elapsed": "time", "application_time": "time by the application",
     "throughput": "rate of all jobs", "energy_per_job": "energy of a job",
-    "jobs_per_day": "number of jobs a day", "mpi_fraction": "share of MPI", "mpi_time": "MPI time",
+    "jobs_per_day": "number of jobs per day", "mpi_fraction": "share of MPI", "mpi_time": "MPI time",
     "call_share": "share of the MPI time", "count_share": "share of the calls",
     "size_share": "share of the messages", "bytes_per_call": "bytes per call",
     "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
@@ -215,7 +215,7 @@ def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str
         levels = {plain(stratum[name]) for stratum in strata if name in stratum}
         if name in moving or len(levels) != 1 or not all(map(nameable, levels)):
             continue
-        # As many ranks on as many nodes have as many ranks a node.
+        # As many ranks on as many nodes have as many ranks per node.
         if runs[name].nunique(dropna=False) > 1 and not (name == "ranks_per_node" and "ranks" in found):
             found[name] = next(iter(levels))
     return found
@@ -371,7 +371,7 @@ _AHEAD: Mapping[str, _Verb] = {
     **dict.fromkeys(("energy", "energy_per_job"), _PER_KWH),
     "bandwidth": ("carries", "carry", "as much as"),
     "throughput": ("does", "do", "the work of"),
-    "jobs_per_day": ("does", "do", "as many jobs a day as"),
+    "jobs_per_day": ("does", "do", "as many jobs per day as"),
 }
 
 

@@ -283,7 +283,7 @@ def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
     ``rate`` is the figures of merit added up, in their unit, ``jobs_per_day`` how often a day this rate does
     the work of one job that runs alone on all the set's ranks, the median of the sets with one job. An
     application that runs for a time given to it has no time to solution: its work is rate times rated time,
-    so jobs a day = 86,400 s x rate / work of a job.
+    so jobs per day = 86,400 s x rate / work of a job.
     """
     rate = MEASURES["throughput"].compute(campaign, runs, ())
     sets = runs[runs["run"].isin(rate.index)].assign(rate=runs["run"].map(rate))

@@ -15,12 +15,12 @@ from analysis.findings.matching import MatchedCell, names
 Pair = tuple[float, float]  # before and after
 # So many calls are named, those whose time changed most.
 _CALLS = 2
-_UNITS = {"MPI time": "s a rank", "mean message": "B", "mean power": "W"}
+_UNITS = {"MPI time": "s per rank", "mean message": "B", "mean power": "W"}
 
 
 @dataclass(frozen=True, slots=True)
 class CallChange:
-    """A call before and after: s a rank, % of MPI time, calls over all ranks; medians over runs."""
+    """A call before and after: s per rank, % of MPI time, calls over all ranks; medians over runs."""
 
     call: str
     time: Pair
@@ -29,7 +29,7 @@ class CallChange:
 
     def __str__(self) -> str:
         time, share, count = map(_text, (self.time, self.share, self.count))
-        return f"{self.call} {time} s a rank ({share} % of MPI time, {count} calls)"
+        return f"{self.call} {time} s per rank ({share} % of MPI time, {count} calls)"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _calls(
 
 
 def _by_call(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the medians over runs of time (s a rank), share (% of MPI time) and count of each call."""
+    """Return the medians over runs of time (s per rank), share (% of MPI time) and count of each call."""
     table = rows_of(campaign, "calls", runs)
     if table.empty:
         return pd.DataFrame()
@@ -122,7 +122,7 @@ def _by_call(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _totals(campaign: Campaign, runs: pd.DataFrame) -> pd.Series:
-    """Return the medians over runs of MPI time (s a rank), messages, and their mean size (B)."""
+    """Return the medians over runs of MPI time (s per rank), messages, and their mean size (B)."""
     calls = rows_of(campaign, "calls", runs)
     seconds = calls.groupby("run")["time"].sum() / runs.set_index("run")["ranks"]
     sent = rows_of(campaign, "messages", runs)

@@ -128,7 +128,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True)
-class Draft:
+class ConclusionDraft:
     """What a conclusion is made of, before its claim is checked and its sentence is written.
 
     `question` is asked of `strata`: it selects the levels that they share and those of `chosen`, unless it is
@@ -151,7 +151,7 @@ class Draft:
     q: float | None = None
 
 
-def concluded(draft: Draft, campaign: Campaign, pages: Mapping[str, str]) -> Iterator[Conclusion]:
+def concluded(draft: ConclusionDraft, campaign: Campaign, pages: Mapping[str, str]) -> Iterator[Conclusion]:
     """Make the conclusion of a draft; none if the claim that it becomes does not hold of its runs.
 
     `pages` has the page of each topic that has one.
@@ -184,7 +184,7 @@ def concluded(draft: Draft, campaign: Campaign, pages: Mapping[str, str]) -> Ite
     )
 
 
-def _narrowed(draft: Draft, campaign: Campaign) -> Question:
+def _narrowed(draft: ConclusionDraft, campaign: Campaign) -> Question:
     """Ask a question of some strata alone, selected by what distinguishes them and by what they all share."""
     question, plan, runs = draft.question, draft.plan, campaign.runs
     if draft.narrow:
@@ -195,7 +195,7 @@ def _narrowed(draft: Draft, campaign: Campaign) -> Question:
     return replace(question, select={**select, **pinned(own, draft.strata, moving), **draft.chosen})
 
 
-def _id(draft: Draft, word: str, select: Mapping[str, Any]) -> list[Level]:
+def _id(draft: ConclusionDraft, word: str, select: Mapping[str, Any]) -> list[Level]:
     """Name a conclusion by what it compares and where: the same finding has the same id in every campaign."""
     plan, unnamed = draft.plan, {"application", "profiler"}
     unnamed |= {"concurrent_jobs", plan.factor} if plan else set()
@@ -226,7 +226,7 @@ def _certain(one: Estimate) -> float:
     return math.log(one.low if one.low > 1 or one.high >= 1 else one.high)
 
 
-def _weakest(draft: Draft, found: Sequence[Finding]) -> Finding:
+def _weakest(draft: ConclusionDraft, found: Sequence[Finding]) -> Finding:
     """Return what was found that says the least."""
     if draft.plan is None:
         return min(found, key=lambda one: one.estimate.n)
@@ -252,7 +252,7 @@ def _size(word: str, found: Sequence[Finding]) -> float:
     return 0.0
 
 
-def _expected(draft: Draft, found: Sequence[Finding]) -> Expectation:
+def _expected(draft: ConclusionDraft, found: Sequence[Finding]) -> Expectation:
     """Expect what was found, with room for another sample."""
     estimates = [one.estimate for one in found]
     if draft.plan is None:
@@ -270,7 +270,7 @@ def _expected(draft: Draft, found: Sequence[Finding]) -> Expectation:
     return Expectation(relation="at-least", value=1.0)
 
 
-def _expected_level(draft: Draft, found: Sequence[Finding]) -> Expectation:
+def _expected_level(draft: ConclusionDraft, found: Sequence[Finding]) -> Expectation:
     """Expect a measure as it was found, an exact one as it is."""
     unit, estimates = draft.unit, [one.estimate for one in found]
     if draft.question.quantity == "set":

@@ -28,7 +28,7 @@ from analysis.findings.conclusion import (
     STOPS,
     UNKNOWN,
     UNORDERED,
-    Draft,
+    ConclusionDraft,
 )
 from analysis.findings.plans import Plan
 from analysis.findings.shapes import Shape
@@ -44,7 +44,7 @@ _SIZES = 12  # a set of message sizes is listed up to so many
 Fact = tuple[str, Question, str]
 
 
-def of_pairs(series: Series, campaign: Campaign) -> Iterator[Draft]:
+def of_pairs(series: Series, campaign: Campaign) -> Iterator[ConclusionDraft]:
     """Combine the strata in which a pair of levels has the same outcome."""
     universe = [trial.finding.stratum for trial in series.trials]
     kinds: dict[tuple[Any, ...], list[int]] = {}
@@ -68,7 +68,7 @@ def of_pairs(series: Series, campaign: Campaign) -> Iterator[Draft]:
         yield _crossing(series)
 
 
-def _pair(series: Series, word: str, up: bool, trials: Sequence[Trial], **more: Any) -> Draft:
+def _pair(series: Series, word: str, up: bool, trials: Sequence[Trial], **more: Any) -> ConclusionDraft:
     """Draft that two levels differ, are equal, or that nothing is decided, where some strata have them."""
     plan, equal = series.plan, word == EQUAL
     levels = (series.one, series.other) if up else (series.other, series.one)
@@ -90,7 +90,7 @@ def _seen(series: Series, up: bool, trials: Sequence[Trial], campaign: Campaign)
     return [one for one in turned if one.stratum in strata]
 
 
-def _crossing(series: Series) -> Draft:
+def _crossing(series: Series) -> ConclusionDraft:
     """Draft that each side is ahead somewhere."""
     plan, levels = series.plan, (series.one, series.other)
     asked = plan.measured.question("crossover", compare=plan.compare(*levels))
@@ -103,7 +103,7 @@ def _crossing(series: Series) -> Draft:
     )  # fmt: skip
 
 
-def of_shapes(shapes: Sequence[Shape], q_values: Sequence[float], limit: float) -> Iterator[Draft]:
+def of_shapes(shapes: Sequence[Shape], q_values: Sequence[float], limit: float) -> Iterator[ConclusionDraft]:
     """Draft that shapes are there which are no chance; those of one kind in several strata are one."""
     tested: dict[tuple[Any, ...], list[Stratum]] = {}
     same: dict[tuple[Any, ...], list[tuple[Shape, float]]] = {}
@@ -120,7 +120,7 @@ def of_shapes(shapes: Sequence[Shape], q_values: Sequence[float], limit: float) 
             yield _shaped([shape for shape, _ in members], max(q for _, q in members), select)
 
 
-def _shaped(shapes: Sequence[Shape], q: float, select: dict[str, Any]) -> Draft:
+def _shaped(shapes: Sequence[Shape], q: float, select: dict[str, Any]) -> ConclusionDraft:
     """Put a shape that some strata have in common into one draft; one stratum was asked for it already."""
     first, p = shapes[0], max(one.p for one in shapes)
     levels = (first.levels[0], first.levels[-1]) if first.word == STOPS else first.levels
@@ -134,10 +134,10 @@ def _shaped(shapes: Sequence[Shape], q: float, select: dict[str, Any]) -> Draft:
 
 def _of(
     plan: Plan, word: str, question: Question, levels: Sequence[Level], strata: Sequence[Stratum], **more: Any
-) -> Draft:
+) -> ConclusionDraft:
     variable = plan.measured.variable
     named = (plan.measured.application, "" if variable == "figure_of_merit" else variable, plan.factor)
-    return Draft(
+    return ConclusionDraft(
         word, question, named, strata, levels=levels, plan=plan, topic=plan.topic, unit=plan.unit, **more
     )
 
@@ -150,7 +150,7 @@ def _largest(values: Iterable[float | None]) -> float | None:
 # ---- what runs are like where nothing is compared: shares of calls, messages, memory, energy
 
 
-def of_measures(campaign: Campaign) -> Iterator[Draft]:
+def of_measures(campaign: Campaign) -> Iterator[ConclusionDraft]:
     """Say what the runs of each application and case are like; benchmarks of messages are left out."""
     runs, calls, micro = campaign.runs, campaign.frame("calls"), set(campaign.frame("micro")["run"])
     runs = runs[runs["valid"] & ~runs["run"].isin(micro)]
@@ -187,7 +187,7 @@ def _facts(runs: pd.DataFrame, calls: pd.DataFrame) -> Iterator[Fact]:
     if not runs["target_time"].gt(0).any():  # else a run is as long as it was asked to be
         if len(calls):
             yield fact("data volume", "rank_bytes", "B")
-        yield fact("energy and cost", "jobs_per_day", "jobs a day")
+        yield fact("energy and cost", "jobs_per_day", "jobs per day")
     if runs["energy"].notna().any():
         yield fact("energy and cost", "energy_per_job", "Wh")
     if runs["mean_power"].notna().any():
@@ -203,7 +203,7 @@ def _most_used(table: pd.DataFrame, column: str, most: int) -> list[str]:
     return list(shares.groupby(table["call"]).sum().sort_values(ascending=False, kind="stable").index[:most])
 
 
-def _drafted(topic: str, question: Question, unit: str, campaign: Campaign) -> Iterator[Draft]:
+def _drafted(topic: str, question: Question, unit: str, campaign: Campaign) -> Iterator[ConclusionDraft]:
     """Draft a fact where its interval can be trusted, and elsewhere that it was seen."""
     try:
         found = findings(question, campaign)
@@ -230,7 +230,7 @@ def _drafted(topic: str, question: Question, unit: str, campaign: Campaign) -> I
         yield _measure(SEEN, topic, question, unit, strata=[one.stratum for one in rest], found=rest)
 
 
-def _measure(word: str, topic: str, question: Question, unit: str, **more: Any) -> Draft:
+def _measure(word: str, topic: str, question: Question, unit: str, **more: Any) -> ConclusionDraft:
     asked = () if question.quantity == "set" else question.members
     named = ((question.select or {})["application"], question.variable, *asked)
-    return Draft(word, question, named, topic=topic, unit=unit, **more)
+    return ConclusionDraft(word, question, named, topic=topic, unit=unit, **more)

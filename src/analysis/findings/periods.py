@@ -38,7 +38,7 @@ def periods(campaign: Campaign, unit: str = "day") -> dict[str, Campaign]:
 
 
 def usual(campaign: Campaign) -> str:
-    """Return the shortest of `PERIODS` of which a campaign has few enough to be read on one axis."""
+    """Return the shortest of `PERIODS` that splits a campaign into few enough parts for one axis."""
     few = [one for one in PERIODS if _labelled(campaign, one)[1].nunique() <= _MOST]
     return (few or [*PERIODS][-1:])[0]
 

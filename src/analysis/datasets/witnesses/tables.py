@@ -18,7 +18,7 @@ _RANKS = re.compile(r"(?<![a-z0-9])(\d+)[-_]?ranks(?![a-z])")
 _THREADS = re.compile(r"(?<![a-z0-9])(\d+)[-_]?threads(?![a-z])")
 _SIZE = re.compile(r"(?:^|[/ ])size-(\d+)(?![\d])")
 _VERSION = re.compile(r"Benchmark_(\d+\.\d+)_")
-_TUNED = re.compile(r"(\d+) threads a rank")
+_TUNED = re.compile(r"(\d+) threads (?:a|per) rank")
 # A rate by its repeats: noise makes them differ, and a wrong unit or digit by more than this.
 _FAR, _APART, _FEWEST = 12.0, np.log(2.0), 6
 # A folder of so many rows has one machine, but for so small a share of them.

@@ -123,11 +123,11 @@ def meters_of_a_log(case: Hearing) -> Iterator[Fault]:
         middle, _ = typical(values.values())
         for name, mean in values.items():
             if len(values) > _FEWEST and not 1 / 5 < mean / middle < 5:
-                what = f"meter {name} reads {mean:.4g} W a node, the others {middle:.4g} W"
+                what = f"meter {name} reads {mean:.4g} W per node, the others {middle:.4g} W"
                 yield case.beside(log.name, what, _UNITS)
         if len(values) == 2 and not 1 / 5 < mean / min(values.values()) < 5:
             (one, low), (other, high) = sorted(values.items(), key=lambda item: item[1])
-            what = f"meter {other} reads {high:.4g} W a node, {one} {low:.4g} W"
+            what = f"meter {other} reads {high:.4g} W per node, {one} {low:.4g} W"
             yield case.beside(log.name, what, _UNITS)
 
 
