@@ -1,6 +1,6 @@
 """Single runs of many cells: each cell gives a ratio or a trend, and the cells are the sample.
 
-Other people's tables mostly have one run a cell. A cell alone has no interval, and medians of times over
+Other people's tables mostly have one run per cell. A cell alone has no interval, and medians of times over
 cells would mix unlike problems. But the two sides of a cell are alike in everything else, and ratios of cells
 can be compared. Their median says what the usual cell shows. Its interval is over cells, not over repeats,
 and holds for cells like these.
