@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from analysis.base.errors import BenchbookError, ConfigError
+from analysis.claims.distance import DISTANCES
 from analysis.site.build import build
+from analysis.site.words import EVIDENCE, VERDICTS
 from tests.site import mock as site_mock
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +39,17 @@ def test_docs__own_pages_are_built_and_every_link_leads_somewhere(tmp_path: Path
     for page in (out / "docs").rglob("*.html"):
         for link in re.findall(r'href="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8")):
             assert (page.parent / link).is_file(), f"{page.name}: {link}"
+    texts = {
+        page.relative_to(out / "docs"): page.read_text("utf-8") for page in (out / "docs").rglob("*.html")
+    }
+    anchors = {page: set(re.findall(r' id="([^"]+)"', text)) for page, text in texts.items()}
+    leading = [
+        (page, page if not name else Path(os.path.normpath(page.parent / name)), anchor)
+        for page, text in texts.items()
+        for name, anchor in re.findall(r'href="([\w./-]*)#([^"]+)"', text)
+    ]
+    assert len(leading) > 50
+    assert [one for one in leading if one[1] in anchors and one[2] not in anchors[one[1]]] == []
     assert 'href="docs/index.html"' in (out / "index.html").read_text(encoding="utf-8")
 
 
@@ -75,3 +89,24 @@ def test_docs__a_page_that_is_gone_leaves_the_site(tmp_path: Path) -> None:
 def test_docs__what_cannot_be_a_page_is_one_line(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises((ConfigError, BenchbookError), match=what):
         site(tmp_path, written(tmp_path / "docs", a=text))
+
+
+def test_docs__are_listed_by_kind_in_the_order_of_the_readme(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(
+        "# P\n\n[c](docs/c.md)\n\n## More\n\n**Tutorial**\n- [b](docs/b.md)\n\n"
+        "**How-to**\n- [c](docs/c.md)\n- [a](docs/a.md)\n"
+    )
+    docs = written(tmp_path / "docs", a="# Aa\n", b="# Bb\n", c="# Cc\n", deep_d="# Dd\n")
+    text = (site(tmp_path, docs) / "docs/index.html").read_text(encoding="utf-8")
+    listed = re.search(r'<nav class="questions".*?</nav>', text, re.DOTALL)
+    assert listed is not None
+    words = re.findall(r"<h3>(.+?)</h3>|<a [^>]*>(.+?)</a>", listed[0])
+    assert ["".join(one) for one in words] == ["Tutorial", "Bb", "How-to", "Cc", "Aa", "Reference", "Dd"]
+
+
+def test_docs__the_glossary_explains_every_word_of_a_verdict() -> None:
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| (.+?) \| \S.{20,} \|$", text, re.MULTILINE))
+    assert set(VERDICTS) - explained == set()
+    assert set(EVIDENCE) - explained == set()
+    assert set(DISTANCES) - explained == set()

@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from markupsafe import Markup
@@ -12,14 +13,22 @@ from markupsafe import Markup
 from analysis.base.errors import ConfigError
 from analysis.site.page import rendered
 
+# README names each kind in bold at the start of a line; what it does not link is reference.
+_KIND = re.compile(r"^\*\*(.+?)\*\*|\]\(docs/([\w/-]+)\.md\)", re.MULTILINE)
+_REFERENCE = "Reference"
+_HEADING = re.compile(r"<(h[2-6])\b[^>]*>(.*?)</\1>", re.DOTALL)
 _LINK = re.compile(r'(<a\b[^>]*\bhref=")([^":#]+)\.md(#[^"]*)?(")')
 
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A page of the documentation; `name` is its path below the folder, without a suffix."""
+    """A page of the documentation; `name` is its path below the folder, without a suffix.
+
+    `kind` is the heading of README under which the page is linked: how-to, reference and so on.
+    """
 
     name: str
+    kind: str
     title: str
     summary: str
     body: Markup
@@ -33,18 +42,37 @@ class Doc:
 def pages(folder: Path, render: Callable[..., str]) -> dict[str, str]:
     """Render every ``*.md`` below a folder: file of the site, like ``docs/claims.html``, to its text.
 
-    ``docs/index.html`` lists them; `render` takes the name of a template and its values. Raises `ConfigError`
-    if a page has no heading or links to one that does not exist, `BenchbookError` if one loads something
-    from the network.
+    ``docs/index.html`` lists them by kind, in the order of the README next to the folder; `render` takes the
+    name of a template and its values. Raises `ConfigError` if a page has no heading or links to one that does
+    not exist, `BenchbookError` if one loads something from the network.
     """
     paths = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path))
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
-    docs = [_read(path, name, names) for path, name in zip(paths, names, strict=True)]
-    found = {f"docs/{doc.name}.html": render("docs.html.j2", doc=doc, docs=docs, up=doc.up) for doc in docs}
-    return {"docs/index.html": render("docs.html.j2", doc=None, docs=docs, up="../"), **found}
+    kinds = _kinds(folder.parent / "README.md")
+    docs = [
+        _read(path, name, names, kinds.get(name, _REFERENCE)) for path, name in zip(paths, names, strict=True)
+    ]
+    order = [*kinds, *(name for name in names if name not in kinds)]
+    titles = list(dict.fromkeys(kinds.values()))
+    docs.sort(key=lambda one: ((*titles, one.kind).index(one.kind), order.index(one.name)))
+    listed = [(kind, list(found)) for kind, found in groupby(docs, key=lambda one: one.kind)]
+    found = {f"docs/{doc.name}.html": render("docs.html.j2", doc=doc, docs=listed, up=doc.up) for doc in docs}
+    return {"docs/index.html": render("docs.html.j2", doc=None, docs=listed, up="../"), **found}
 
 
-def _read(path: Path, name: str, names: list[str]) -> Doc:
+def _kinds(readme: Path) -> dict[str, str]:
+    """Return the pages that a README links, in its order, each with the kind above it."""
+    found: dict[str, str] = {}
+    kind = _REFERENCE
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    for bold, name in _KIND.findall(text.partition("\n## More\n")[2]):
+        kind = bold or kind
+        if name:
+            found.setdefault(name, kind)
+    return found
+
+
+def _read(path: Path, name: str, names: list[str], kind: str) -> Doc:
     text = path.read_text(encoding="utf-8")
     heading = re.match(r"# (.+)\n+", text)
     if not heading:
@@ -58,8 +86,16 @@ def _read(path: Path, name: str, names: list[str]) -> Doc:
             raise ConfigError.at(str(path), line, what, "correct the link")
         return f"{found[1]}{found[2]}.html{found[3] or ''}{found[4]}"
 
-    body = _LINK.sub(link, rendered(text[heading.end() :], str(path)))
-    return Doc(name, heading[1], _first_sentence(body), Markup(body))
+    body = _HEADING.sub(_anchor, _LINK.sub(link, rendered(text[heading.end() :], str(path))))
+    body = body.replace("<pre>", '<pre tabindex="0">')  # the keyboard scrolls what is wider than the page
+    return Doc(name, kind, heading[1], _first_sentence(body), Markup(body))
+
+
+def _anchor(found: re.Match[str]) -> str:
+    """Give a heading the id that links in Markdown use: its words in small letters, joined by dashes."""
+    words = html.unescape(re.sub(r"<[^>]+>", "", found[2])).lower()
+    anchor = re.sub(r"[^\w -]", "", words).strip().replace(" ", "-")
+    return f'<{found[1]} id="{anchor}">{found[2]}</{found[1]}>'
 
 
 def _first_sentence(body: str) -> str:
