@@ -41,8 +41,8 @@ def test_board__counts_are_those_of_the_mock(board: scoreboard.Board) -> None:
 
 def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None:
     assert board.sentence == (
-        "Of 38 claims 1 is contradicted by the report's own figures; 25 were tested under their own "
-        "conditions (11 hold, 3 in direction, 7 do not hold, 4 not clear); 1 by the report's own arithmetic "
+        "Of 38 claims 1 is contradicted by the report's own figures; 25 were tested on the same hardware and "
+        "software (11 hold, 3 in direction, 7 do not hold, 4 not clear); 1 by the report's own arithmetic "
         "only (1 consistent); "
         "1 on synthetic files (1 recovered); 10 by nothing (1 not checkable, 9 not tested)."
     )
@@ -258,6 +258,12 @@ def test_words__each_evidence_class_uses_known_words() -> None:
     assert len(set.union(*plain)) == len(plain)
     assert not signs["agrees"] & signs["stands"]
     assert not signs["odds"] & signs["fails"]
+    assert all(word.meaning.endswith(".") for word in VERDICTS.values())
+    shown = [word.shown for word in VERDICTS.values()]
+    assert len(set(shown)) == len(shown)
+    assert {VERDICTS[word].shown for word in ("inside the band", "outside the band", "could not fail")} == {
+        "possible, not confirmed", "implausible by the model", "untestable by arithmetic",
+    }  # fmt: skip
 
 
 def test_check__a_measured_verdict_has_a_distance() -> None:

@@ -1,68 +1,68 @@
-"""The index in a real browser, from file://, where one is installed."""
+"""The scoreboard in a real browser, from file://, where one is installed."""
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from analysis.site.build import build
+from tests.browser import CHROMIUM, Browser
 from tests.site import mock as site_mock
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+SHOWN = "[...document.querySelectorAll('.group:not([hidden]) .row:not([hidden])')].map((row) => row.id)"
+COUNT = "document.getElementById('shown').textContent"
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("browser")
     build(site_mock.verdicts(), site_mock.pages(folder), site_mock.PROVENANCE, folder / "out")
-    return folder / "out" / "index.html"
+    return (folder / "out" / "index.html").as_uri()
 
 
-def dom(index: Path, fragment: str, profile: Path) -> str:
-    options = (
-        "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
-    )
-    command = [
-        str(CHROMIUM),
-        *options.split(),
-        f"--user-data-dir={profile}",
-        "--dump-dom",
-        index.as_uri() + fragment,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-
-
-def shown(text: str) -> list[str]:
-    rows = re.findall(r'<li class="row \w+" id="([^"]+)"[^>]*?( hidden="")?>', text)
-    return [name for name, hidden in rows if not hidden]
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
 
 
 @pytest.mark.parametrize(
     ("fragment", "claims"),
     [
         ("#?verdict=cannot+tell", ["scale-fdr", "mpi-28", "imbalance", "hostile"]),
-        pytest.param("#?evidence=synthetic", ["fdr-1gbe", "dyna-fdr"], marks=pytest.mark.slow),
-        pytest.param("#?q=allreduce+MPI", ["allreduce-24"], marks=pytest.mark.slow),
-        pytest.param(
-            "#?report=lsdyna2014&topic=Energy", ["dyna-power", "dyna-watts"], marks=pytest.mark.slow
-        ),
+        ("#?evidence=synthetic", ["fdr-1gbe", "dyna-fdr"]),
+        ("#?q=allreduce+MPI", ["allreduce-24"]),
+        ("#?report=lsdyna2014&topic=Energy", ["dyna-power", "dyna-watts"]),
     ],
 )
 def test_board__filters_from_the_address(
-    index: Path, tmp_path: Path, fragment: str, claims: list[str]
+    browser: Browser, index: str, fragment: str, claims: list[str]
 ) -> None:
-    text = dom(index, fragment, tmp_path)
-    assert shown(text) == claims
-    assert f">{len(claims)} of 38</output>" in text
+    browser.open(index + fragment)
+    browser.until(f"({SHOWN}).length === {len(claims)}")
+    assert browser.run(SHOWN) == claims
+    assert browser.run(COUNT) == f"{len(claims)} of 38"
+    assert browser.errors == []
 
 
-def test_board__link_to_a_row_opens_it(index: Path, tmp_path: Path) -> None:
-    text = dom(index, "#wait-49", tmp_path)
-    assert len(shown(text)) == 38
-    opened = re.findall(r'id="([^"]+)"[^>]*>\s*<details open="">', text)
-    assert [name for name in opened if not name.startswith("topic-")] == ["wait-49"]
+def test_board__a_filter_that_nothing_passes_says_what_to_do(browser: Browser, index: str) -> None:
+    browser.open(index + "#?report=hpcg2014&topic=Energy")
+    browser.until(f"{COUNT}.startsWith('0 of 38')")
+    assert browser.run(COUNT) == "0 of 38. No claim passes all filters: clear one of them"
+    assert browser.run("document.querySelectorAll('.group:not([hidden])').length") == 0
+
+
+def test_board__counts_of_topics_follow_the_filter(browser: Browser, index: str) -> None:
+    browser.open(index + "#?verdict=cannot+tell")
+    browser.until(f"{COUNT}.startsWith('4')")
+    many = "[...document.querySelectorAll('.group:not([hidden]) .many')].map((one) => one.textContent)"
+    assert browser.run(many) == ["1 of 6", "2 of 8", "1 of 3"]
+
+
+def test_board__link_to_a_row_opens_it(browser: Browser, index: str) -> None:
+    browser.open(index + "#wait-49")
+    browser.until("document.querySelector('#wait-49 .detail section') !== null")
+    opened = "[...document.querySelectorAll('.row details[open]')].map((one) => one.closest('.row').id)"
+    assert browser.run(f"{opened}.filter((one, at, all) => all.indexOf(one) === at)") == ["wait-49"]

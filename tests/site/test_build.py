@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,18 @@ class Parsed(HTMLParser):
         assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
 
 
+def data(site: Path) -> dict[str, dict[str, Any]]:
+    """Return what the scripts of a site register: name -> value."""
+    read = [re.fullmatch(r"benchbook\.take\((.*)\);\n", one.read_text()) for one in site.glob("data/*.js")]
+    return dict(json.loads(f"[{one[1]}]") for one in read if one)
+
+
+def rows(site: Path) -> str:
+    """Return the rows of the scoreboard with their details, as the front page shows them when opened."""
+    topics = [one for name, one in data(site).items() if name.startswith("topic-")]
+    return "".join(one["rows"] + "".join(one["details"].values()) for one in topics)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -80,30 +94,45 @@ def test_build__writes_every_page(site: Path) -> None:
     assert names == {
         "index.html", "provenance.html", "verdicts.json", "interconnect.html", "settings.html",
         "mpi-library.html", "mpi-time.html", "messages.html", "memory.html", "placement.html",
-        "report-hpcg2014.html", "report-lsdyna2014.html",
+        "report-hpcg2014.html", "report-lsdyna2014.html", "site.js", "board.js", "data",
     }  # fmt: skip
 
 
 def test_build__each_claim_is_one_row(site: Path) -> None:
-    rows = re.findall(r'<li class="row \w+" id="([^"]+)"', (site / "index.html").read_text())
-    assert len(rows) == 39
-    assert sorted(rows) == sorted({v.claim for v in site_mock.verdicts()} | {"silent"})
+    found = re.findall(r'<li class="row \w+" id="([^"]+)"', rows(site))
+    assert len(found) == 39
+    assert sorted(found) == sorted({v.claim for v in site_mock.verdicts()} | {"silent"})
+    topics = {name: one for name, one in data(site).items() if name.startswith("topic-")}
+    assert {anchor for one in topics.values() for anchor in one["details"]} == set(found)
+    assert {f'id="{name}"' for name in topics} <= set(
+        re.findall(r'id="topic-[^"]+"', (site / "index.html").read_text())
+    )
 
 
 def test_build__nothing_is_loaded(site: Path) -> None:
     pages = list(site.glob("*.html"))
     assert len(pages) == 11
-    assert {p.name: loads(p.read_text()) for p in pages} == {p.name: [] for p in pages}
+    found = {p.name: loads(p.read_text()) for p in pages}
+    assert found.pop("index.html") == ["site.js", "board.js"]
+    assert set(map(tuple, found.values())) == {("site.js",)}
+    assert not loads(rows(site))
 
 
-def test_build__only_the_index_runs_a_script(site: Path) -> None:
+def test_build__runs_no_script_but_its_own(site: Path) -> None:
     found = {p.name: active(p.read_text()) for p in site.glob("*.html")}
-    assert found.pop("index.html") == ["<script>"]
-    assert set(map(tuple, found.values())) == {()}
+    assert found.pop("index.html") == ["<script>", "<script>"]
+    assert set(map(tuple, found.values())) == {("<script>",)}
+    assert not active(rows(site))
+    # None of the files has a script within: each is one of the two that are read from beside it.
+    assert not re.search(
+        r"<script(?! src=\"(?:site|board)\.js\"></script>)",
+        "".join(p.read_text() for p in site.glob("*.html")),
+    )
 
 
 def test_build__links_and_fragments_resolve(site: Path) -> None:
     ids = {p.name: Parsed(p.read_text()).ids for p in site.glob("*.html")}
+    ids["index.html"] += Parsed(rows(site)).ids
     assert len(ids) == 11
     for page in site.glob("*.html"):
         parsed = Parsed(page.read_text())
@@ -112,11 +141,14 @@ def test_build__links_and_fragments_resolve(site: Path) -> None:
             name, _, fragment = href.partition("#")
             if name.startswith("../selftest/"):
                 continue  # another build's site
+            if name.startswith("data:"):
+                continue  # a file within the page
             assert fragment in ("", *ids.get(name, ())), f"{page.name} links to {href}"
             href = name
             assert href == "data:," or (site / href).is_file(), f"{page.name} links to {href}"
         for fragment in parsed.fragments:
-            assert fragment[1:] in ids[page.name], f"{page.name} has no {fragment}"
+            filtered = page.name == "index.html" and fragment.startswith("#?")
+            assert filtered or fragment[1:] in ids[page.name], f"{page.name} has no {fragment}"
 
 
 def test_build__ids_are_unique_and_tags_balanced(site: Path) -> None:
@@ -133,23 +165,24 @@ def test_build__same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     def run(name: str) -> dict[str, bytes]:
         inputs = site_mock.pages(tmp_path, FIGURE)
         written = build(site_mock.verdicts(), inputs, site_mock.PROVENANCE, tmp_path / name)
-        return {p.name: p.read_bytes() for p in written}
+        return {str(p.relative_to(tmp_path / name)): p.read_bytes() for p in written}
 
     first, second = run("one"), run("two")
-    assert len(first) == 10
+    assert {"index.html", "site.js", "data/search.js", "data/topic-Interconnect.js"} <= set(first)
     assert first == second
 
 
 def test_build__hostile_text_stays_text(site: Path) -> None:
-    text = (site / "index.html").read_text()
+    text = rows(site)
     assert (
         "&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt; &amp; &#34;quotes&#34; beat &lt;b&gt;bold&lt;/b&gt;"
         in text
     )
     assert "&lt;img src=x onerror=alert(1)&gt;" in text
     assert "1 &lt; 2 &amp;&amp; 3 &gt; 2" in text
-    assert "<img" not in text
-    assert "<b>bold" not in text
+    for shown in (text, (site / "index.html").read_text()):
+        assert "<img" not in shown
+        assert "<b>bold" not in shown
 
 
 def test_build__verdicts_json_is_the_input(site: Path) -> None:
@@ -159,9 +192,8 @@ def test_build__verdicts_json_is_the_input(site: Path) -> None:
 def test_build__an_end_that_is_none_is_not_shown(tmp_path: Path) -> None:
     verdict = replace(site_mock.verdicts()[0], page=None, high=None, low=None, estimate_text="1.18×")
     build([verdict], [], Provenance(), tmp_path)
-    rows = (tmp_path / "index.html").read_text().partition('<ol class="rows"')[2]
-    assert "<dt>Estimate</dt><dd>1.18×</dd>" in rows
-    assert not re.search(r"\b(nan|inf|None)\b", rows)
+    assert "<dt>Estimate</dt><dd>1.18×</dd>" in rows(tmp_path)
+    assert not re.search(r"\b(nan|inf|None)\b", rows(tmp_path))
 
 
 def test_build__a_report_has_a_page_with_every_claim(site: Path) -> None:
@@ -180,19 +212,19 @@ def test_build__a_report_has_a_page_with_every_claim(site: Path) -> None:
 
 
 def test_build__a_claim_says_whether_its_path_was_tested(site: Path, tmp_path: Path) -> None:
-    text = (site / "index.html").read_text()
+    text = rows(site)
     said = re.findall(r'synthetic files: <a href="\.\./selftest/site/index\.html#([^"]+)">([^<]+)</a>', text)
     assert said == [("size-135", "recovered")]
     assert "which has not been run here" not in text
     report = load_report(ROOT / "config/claims/openatom2010.yaml")
     build([], [], Provenance(), tmp_path, reports=[report], selftest={"openatom2010"})
-    text = (tmp_path / "index.html").read_text()
+    text = rows(tmp_path)
     assert text.count("<code>make selftest</code>, which has not been run here") == len(report.claims)
 
 
 def test_build__page_shows_the_rows_that_it_computed(site: Path) -> None:
-    rows = re.findall(r'<li class="row \w+" id="([^"]+)"', (site / "interconnect.html").read_text())
-    assert rows == ["fdr-1gbe", "fdr-10gbe", "fdr-beats", "scale-fdr", "beyond-one"]
+    found = re.findall(r'<li class="row \w+" id="([^"]+)"', (site / "interconnect.html").read_text())
+    assert found == ["fdr-1gbe", "fdr-10gbe", "fdr-beats", "scale-fdr", "beyond-one"]
 
 
 def test_build__removes_only_its_own_stale_pages(tmp_path: Path) -> None:
@@ -202,6 +234,7 @@ def test_build__removes_only_its_own_stale_pages(tmp_path: Path) -> None:
     build([], [], Provenance(), tmp_path)
     assert not (tmp_path / "interconnect.html").exists()
     assert (tmp_path / "mine.html").is_file()
+    assert not (tmp_path / "data/topic-Interconnect.js").exists()
 
 
 def test_build__without_verdicts_says_so(tmp_path: Path) -> None:

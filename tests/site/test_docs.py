@@ -65,7 +65,7 @@ def test_docs__links_are_kept_across_folders(tmp_path: Path) -> None:
     assert '<a href="https://example.org/x.md">far</a>' in one
     two = (out / "docs/deep/two.html").read_text(encoding="utf-8")
     assert '<a href="../one.html">one</a>' in two
-    assert '<a href="../../index.html">Scoreboard</a>' in two
+    assert '<a href="../../index.html">Answers</a>' in two
     assert "&lt;x&gt;" in two
     assert '<span class="a">First.</span>' in (out / "docs/index.html").read_text(encoding="utf-8")
 

@@ -57,6 +57,7 @@ rule site:
         recovered=RECOVERIES,
         selftest=[name for name in ["config/selftest.yaml"] if Path(name).is_file()],
         docs=sorted(map(str, Path("docs").rglob("*.md"))),
+        applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
     output:
         index=f"{RESULTS}/site/index.html",
         provenance=f"{RESULTS}/site/provenance.html",
@@ -73,7 +74,7 @@ rule site:
         folder=lambda wildcards, output: Path(output.index).parent,
         contents=digest_of_contents(),
         recovered=[f"--recovered={name}" for name in RECOVERIES],
-        code=code_of(*JUDGE, "site"),
+        code=code_of(*JUDGE, "measure", "site"),
     shell:
         "python -m analysis.cli stage --log {log} site {input.verdicts} {params.folder}"
         " --commit={params.commit} --config={input.config} {params.recovered}"

@@ -75,6 +75,16 @@ def commit(base: Path | None = None) -> str:
     return done.stdout.strip()
 
 
+def date_of(commit: str, base: Path | None = None) -> str:
+    """Return the date of a commit as ``2026-03-01``; empty if git does not know it."""
+    command = ["git", "show", "--no-patch", "--format=%cs", commit.removesuffix("-dirty") or "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=base or root(), capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
 def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
     """Return what a page names under ``campaign`` or ``campaigns`` (``report`` or ``reports``)."""
     names = entry.get(f"{singular}s", ())

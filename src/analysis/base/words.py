@@ -8,6 +8,13 @@ Level = str | int | float
 
 NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
 
+# Words of verdicts as data -> as people read them, on the site, in notebooks and on a terminal.
+_DISPLAYED = {
+    "inside the band": "possible, not confirmed",
+    "outside the band": "implausible by the model",
+    "could not fail": "untestable by arithmetic",
+}
+
 # An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
 FIGURES = 4
 # Intervals hold the truth at 95 % unless they say otherwise; what is nearer than rounding is that.
@@ -71,6 +78,11 @@ def stop(estimate: Interval, unit: str) -> str:
         return f"not before {attached(f'{estimate.low:g}', unit)}"
     end = "or more" if math.isinf(estimate.high) else f"to {estimate.high:g}"
     return f"{attached(f'{estimate.value:g}', unit)} ({estimate.low:g} {end})"
+
+
+def displayed(word: str) -> str:
+    """Return the word of a verdict as people read it; the data keep their own."""
+    return _DISPLAYED.get(word, word)
 
 
 def attached(value: str, unit: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import pandas as pd
 
 from analysis.base.models import one_or_more
+from analysis.base.words import displayed
 from analysis.claims import bands, distance
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.verdict import Verdict, finite
@@ -234,5 +235,5 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
         n = "" if verdict.n is None else str(verdict.n)
         n += f" / {verdict.n_baseline}" if verdict.n_baseline is not None else ""
         texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
-        rows.append((*texts, verdict.evidence, verdict.distance, verdict.verdict, verdict.reason))
+        rows.append((*texts, verdict.evidence, verdict.distance, displayed(verdict.verdict), verdict.reason))
     return pd.DataFrame(rows, columns=list(columns))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.claims import Verdict
+    from analysis.site.build import Front
 
 CONFIG = "config/config.yaml"  # `project.CONFIG`: importing that is most of a stage's start
 SELFTEST = "config/selftest.yaml"
@@ -114,18 +115,40 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
 
     found = load_config(Path.cwd(), Path(config))
     campaigns = {name: load_campaign(name, Path.cwd()) for name in found["campaigns"]}
+    more = {"title": "What the self-test gives back"} if found["contradictions"] else {}
     given = read_verdicts(Path(verdicts))
     build(
         given,
         inputs(found["pages"], campaigns, Path(verdicts).parent / "notebooks"),
-        gather(campaigns.values(), given, commit),
+        gather(campaigns.values(), given, commit, project.date_of(commit) if commit else ""),
         Path(out),
         reports=[load_report(project.claims(name)) for name in found["reports"]],
         recovered=read_verdicts(Path(recovered)) if recovered else (),
         selftest=_selftested(found),
-        title="What the self-test gives back" if found["contradictions"] else "Which conclusions hold",
         docs=Path("docs"),
+        asked=_asked(found),
+        **more,
     )
+
+
+def _asked(config: Mapping[str, Any]) -> Front:
+    """Gather the questions of the front page, and what testing their claims would cost."""
+    from analysis.base.errors import ConfigError
+    from analysis.measure.draft import price
+    from analysis.site.build import Front
+
+    questions = config.get("front", ())
+    prices = {}
+    for claim in filter(None, (one.get("claim") for one in questions)):
+        try:
+            cost = price(claim)
+        except ConfigError as error:
+            prices[claim] = f"no price, because {error.faults[0].found}"
+        else:
+            prices[claim] = (
+                f"{cost.runs} runs, {cost.node_hours:.{1 if cost.node_hours >= 1 else 2}f} node hours"
+            )
+    return Front(questions, prices, {page["name"]: page.get("topics", ()) for page in config["pages"]})
 
 
 def _selftested(config: Mapping[str, Any]) -> Collection[str]:

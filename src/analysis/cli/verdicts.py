@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
-from analysis.base.words import table
+from analysis.base.words import displayed, table
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
 from analysis.claims.counts import counts
@@ -50,11 +50,13 @@ def verdicts(
     if as_json:
         print(json.dumps([record.as_dict() for record in records], indent=1, ensure_ascii=False))
         return FINE
-    values = ([getattr(record, name) for name in COLUMNS] for record in records)
+    values = (
+        [*(getattr(record, name) for name in COLUMNS[:-1]), displayed(record.verdict)] for record in records
+    )
     rows = [["" if value is None else str(value) for value in row] for row in values]
     lines = table([[name.removesuffix("_text") for name in COLUMNS], *rows]).splitlines()
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
-        lines[1:] = [_coloured(line, row[-1]) for line, row in zip(lines[1:], rows, strict=True)]
+        lines[1:] = [_coloured(line, one.verdict) for line, one in zip(lines[1:], records, strict=True)]
     print("\n".join(lines))
     return FINE
 
@@ -63,7 +65,8 @@ def _coloured(line: str, word: str) -> str:
     """Colour the verdict's word at the end of a line: green for it, red against it, yellow if open."""
     tone = VERDICTS[word].tone if word in VERDICTS else "open"
     colour = next((code for code, tones in _COLOURS.items() if tone in tones), "2")
-    return f"{line.removesuffix(word)}\x1b[{colour}m{word}\x1b[0m"
+    shown = displayed(word)
+    return f"{line.removesuffix(shown)}\x1b[{colour}m{shown}\x1b[0m"
 
 
 def _counted(records: Sequence[Verdict]) -> dict[str, dict[str, int]]:

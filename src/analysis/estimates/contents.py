@@ -72,6 +72,15 @@ class SpecialPage(Model):
     leave_out: bool = Field(False, description="true if the page of this name is not to be made")
 
 
+class FrontQuestion(Model):
+    """A question by which the site is ordered: its group in the menu, and its card on the front page."""
+
+    name: str = Field(description="its name in the menu, unique")
+    question: str = Field("", description="the question as the heading of its card")
+    topics: Annotated[Unique[str], Field(min_length=1, description="topics of the claims that it is about")]
+    claim: str = Field("", description="the claim whose verdict is the card; without one there is no card")
+
+
 class ConfigFile(Model):
     """What is special about one build; everything else follows from what is declared and has runs."""
 
@@ -87,6 +96,9 @@ class ConfigFile(Model):
         "that name the report themselves",
     )
     pages: list[SpecialPage] = Field([], description="a list of the pages that are special")
+    front: list[FrontQuestion] = Field(
+        [], description="the questions of the front page and of the menu, in their order"
+    )
     contradictions: dict[str, str] = Field(
         {},
         description="of a self-test, for each claim that its runs cannot give back the reason; any other "

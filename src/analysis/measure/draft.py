@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.base import models, project
@@ -16,7 +17,8 @@ from analysis.estimates import confounding
 from analysis.estimates.finding import Cell, Confounded
 from analysis.estimates.stats import MIN_REPEATS
 from analysis.measure.cores import PLACEMENTS
-from analysis.measure.declare import PRESETS, Family, Presets
+from analysis.measure.declare import PRESETS, Family, Presets, load
+from analysis.measure.matrix import expand
 from analysis.measure.nodes import Kind
 from analysis.measure.outline import (
     Outline,
@@ -28,6 +30,7 @@ from analysis.measure.outline import (
     family_of,
     one_or_list,
 )
+from analysis.measure.progress import Cost, cost
 from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, Application, ApplicationLaunch, CampaignFile
 from analysis.schema.factors import BY_NAME, is_known, label
 
@@ -57,13 +60,13 @@ _CLUSTER = """\
 """
 
 
-def draft(name: str, own: str = "") -> Outline:
+def draft(name: str, own: str = "", base: Path | None = None) -> Outline:
     """Outline the campaign that would test a claim, called as the claim; write its files.
 
     Without a cluster of your `own`, a file of one with the same name is among them. Raises ConfigError if
     there is no such claim, if its runs are no matrix, or if a file is there already.
     """
-    base = project.root()
+    base = base or project.root()
     claim = find(name, base)
     wanted = needed(claim)
     applications = load_applications(base / "config" / "applications")
@@ -83,6 +86,19 @@ def draft(name: str, own: str = "") -> Outline:
     out.todo += _beyond(wanted)
     out.write(base)
     return out
+
+
+def price(claim: str, base: Path | None = None) -> Cost:
+    """Work out what the campaign that would test a claim costs, and leave no file; errors as `draft`."""
+    config = (base or project.root()) / "config"
+    with TemporaryDirectory() as scratch:
+        there = Path(scratch)
+        (there / "config").mkdir()
+        for folder in ("claims", "applications"):
+            (there / "config" / folder).symlink_to(config.resolve() / folder)
+        files = draft(claim, base=there).files
+        plan = expand(load(next(iter(files)).stem, there))
+        return cost(plan, plan.runs)
 
 
 def to_tell(name: str, source: str, found: Sequence[tuple[Confounded, str]], own: str = "") -> Outline:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from analysis.base.words import displayed
 from analysis.claims.audit import (
     CONSISTENT,
     COULD_NOT_FAIL,
@@ -112,6 +113,6 @@ def draw_agreements(table: pd.DataFrame, *, ax: Axes) -> Axes:
     ax.set(xlabel="left side over the printed right side (1)", ylabel="")
     for word in [word for word in WORDS if word in set(table["verdict"])]:
         hue, mark = _LOOKS[word]
-        ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=word)
+        ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=displayed(word))
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, columnspacing=1.2)
     return ax

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.base.words import attached, number, significant
+from analysis.base.words import attached, displayed, number, significant
 from analysis.claims import bands
 from analysis.claims.distance import SPEEDUPS
 from analysis.claims.model import Claim, Report
@@ -94,7 +94,7 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
     ax.axvline(1.0, color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=0)
     ax.set(xlabel="ratio (1)", ylabel="")
     for word, (hue, mark) in _LOOKS.items():
-        ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=word)
+        ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=displayed(word))
     ax.plot([], [], color=LINE, linewidth=9, label="what the claim allows")
     ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, columnspacing=1.2)
     return ax

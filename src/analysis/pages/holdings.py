@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.figure import Figure
 
-from analysis.base.words import in_order, significant
+from analysis.base.words import displayed, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.tables import spread
 from analysis.pages import figures
@@ -57,7 +57,7 @@ def holding_sentences(campaign: Campaign) -> list[str]:
 
 def tally(book: Book) -> TextTable | Markdown:
     """Count the verdicts on the reports' claims that were tested, in a table ``report verdict claims``."""
-    told = ((one.report, one.verdict) for one in book.verdicts() if one.verdict != "not tested")
+    told = ((one.report, displayed(one.verdict)) for one in book.verdicts() if one.verdict != "not tested")
     rows = [(*what, n) for what, n in Counter(told).items()]
     if not rows:
         return closing([])

@@ -10,6 +10,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from analysis.base import models, project
+from analysis.base.words import displayed
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import Campaign, load_campaign
@@ -127,7 +128,7 @@ def closing(verdicts: Iterable[Verdict]) -> TextTable | Markdown:
 
 def sentence(verdict: Verdict) -> str:
     """Say what became of a claim: the verdict, what was found and what the report expects."""
-    claim = f"“{verdict.statement}” {verdict.verdict}"
+    claim = f"“{verdict.statement}” {displayed(verdict.verdict)}"
     if verdict.verdict == "cannot tell":
         claim = f"It is not clear whether “{verdict.statement}”"
     if not verdict.estimate_text:

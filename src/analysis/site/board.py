@@ -83,14 +83,6 @@ class ClaimRow:
         return sum(state != "extra" for _, state in self.members)
 
     @property
-    def search(self) -> str:
-        """Everything that the text search looks at, in lower case."""
-        first = self.claim
-        said = [*first.ids, first.statement, first.report_title, section(first), first.quantity, self.topic]
-        said += [w for r in self.verdicts for w in (r.evidence, r.verdict, r.campaign, r.cluster, r.compared)]
-        return " ".join(dict.fromkeys(w for w in said if w)).lower()
-
-    @property
     def evidence(self) -> str:
         """Evidence classes under which anything was tested, separated by blanks."""
         return " ".join(dict.fromkeys(r.evidence for r in self.verdicts if r.tested))
@@ -238,9 +230,11 @@ def count(rows: Sequence[ClaimRow]) -> list[tuple[VerdictWord, int]]:
     return [(v, found[word]) for word, v in VERDICTS.items() if found[word]]
 
 
-def rows(scoreboard: Board, *, page: str = "", report: str = "") -> list[ClaimRow]:
-    """Return the rows that a page computed, or those of a report's claims."""
+def rows(scoreboard: Board, *, page: str = "", report: str = "", every: bool = False) -> list[ClaimRow]:
+    """Return the rows that a page computed, those of a report's claims, or every one."""
     found = [row for group in scoreboard.groups for row in group.rows]
+    if every:
+        return found
     if report:
         return [row for row in found if row.claim.report == report]
     return [row for row in found if any(one.page == page for one in row.verdicts)]
@@ -265,7 +259,7 @@ def tally(rows: Sequence[ClaimRow]) -> list[Tally]:
 
 
 def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
-    """Say: ``Of 9 claims 1 is contradicted ...; 2 were tested under their own conditions ...; 7 by nothing``.
+    """Say: ``Of 9 claims 1 is contradicted ...; 2 were tested by a model ...; 7 by nothing``.
 
     Look-ups are counted in a sentence of their own.
     """
@@ -288,7 +282,7 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
 def _counted(one: Tally) -> str:
     more = one.ground.name not in ("none", CONTRADICTED) or len(one.words) > 1
     said = one.ground.said.format(one.total)
-    return (said.replace("their", "its") if one.total == 1 else said) + f" ({one.said})" * more
+    return said + f" ({one.said})" * more
 
 
 def _ground(verdict: Verdict) -> Ground:

@@ -1,8 +1,10 @@
 """Writes the site: every page from its template, without the clock and without the network."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,26 @@ from analysis.claims.model import Report
 from analysis.claims.verdict import Verdict, as_json
 from analysis.site import board as scoreboard
 from analysis.site import docs as documentation
-from analysis.site import forest
+from analysis.site import forest, front, passport, search
 from analysis.site import page as notebooks
 from analysis.site.provenance import Provenance
 from analysis.site.words import EVIDENCE, VERDICTS
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
+DATA = "data"  # the folder of everything that pages read or link to
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What the front page asks, and how the menu is ordered.
+
+    `questions` are the entries of ``front`` in the configuration, `prices` what testing a claim would cost,
+    by its name, `topics` the topics of each page, by its name.
+    """
+
+    questions: Sequence[Mapping[str, Any]] = ()
+    prices: Mapping[str, str] = field(default_factory=dict)
+    topics: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def build(
@@ -33,13 +49,15 @@ def build(
     reports: Sequence[Report] = (),
     recovered: Sequence[Verdict] = (),
     selftest: Collection[str] = (),
-    title: str = "Which conclusions hold",
+    title: str = "Which conclusions of HPC benchmark reports hold?",
     docs: Path | None = None,
+    asked: Front | None = None,
 ) -> list[Path]:
     """Write the site into a folder and return the files written; the same input gives the same bytes.
 
     The site has `pages` in the order of the navigation, a page for each report with a row for each of its
-    claims, and the documentation in Markdown below `docs`. If the self-test's verdicts `recovered` are given,
+    claims, and the documentation in Markdown below `docs`; `asked` orders the front page and the menu.
+    If the self-test's verdicts `recovered` are given,
     rows link to its site; if not, rows of the reports in `selftest` say that. Pages of an earlier build that
     are no longer built are removed, other files remain. Raises `ConfigError` if a verdict, page or notebook
     cannot be used, one fault each, and `BenchbookError` if a notebook's output loads something from the
@@ -51,10 +69,28 @@ def build(
     scoreboard.check(verdicts, frozenset(names))
     board = scoreboard.board(verdicts, reports, recovered, selftest)
     read = [notebooks.read(p) for p in pages]
+    front.distinguish(read)
+    asked = asked or Front()
     sections = [_section(report, board) for report in reports]
+    described = documentation.read(docs) if docs is not None and docs.is_dir() else []
     shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": sections}
-    shared["documented"] = docs is not None and docs.is_dir()
-    files = {"index.html": _render("index.html.j2", current="index", **shared)}
+    shared |= {
+        "documented": bool(described),
+        "facts": provenance,
+        "menu": front.menu(asked.questions, read, asked.topics),
+        "passport": partial(passport.of_row, axis=board.axis, facts=provenance, marks=_source("marks.svg")),
+    }
+    told = {
+        "cards": front.cards(asked.questions, board, asked.prices),
+        "contradictions": front.contradictions(board),
+    }
+    files = {"index.html": _render("index.html.j2", current="index", **told, **shared)}
+    files |= {name: _source(name) for name in ("site.js", "board.js")}
+    files |= _data(board, shared)
+    files |= {f"{DATA}/{one.name}.ipynb": one.path.read_text(encoding="utf-8") for one in pages}
+    files[f"{DATA}/search.js"] = _registered(
+        "search", search.index(board, read, shared["menu"], sections, described)
+    )
     for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
         around = {"previous": previous, "following": following}
         rows = scoreboard.rows(board, page=page.name)
@@ -63,16 +99,32 @@ def build(
         )
     for one in sections:
         files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, section=one, **shared)
-    files["provenance.html"] = _render("provenance.html.j2", current="provenance", facts=provenance, **shared)
-    if docs is not None and docs.is_dir():
-        files |= documentation.pages(docs, partial(_render, current="docs", **shared))
+    files["provenance.html"] = _render("provenance.html.j2", current="provenance", **shared)
+    files |= documentation.pages(described, partial(_render, current="docs", **shared))
     files["verdicts.json"] = as_json(verdicts)
     return _write(files, out)
 
 
+def _data(board: scoreboard.Board, shared: Mapping[str, Any]) -> dict[str, str]:
+    """Write the rows of each topic, with their details, as a script that registers itself."""
+    macros = _environment().get_template("_row.html.j2").make_module(dict(shared))
+    named = [one.report.name for one in shared["reports"]]
+    found = {}
+    for group in board.groups:
+        rows = "".join(macros.row(row, named, inline=False) for row in group.rows)  # type: ignore[attr-defined]
+        details = {row.anchor: str(macros.detail(row, named)) for row in group.rows}  # type: ignore[attr-defined]
+        found[f"{DATA}/{group.anchor}.js"] = _registered(group.anchor, {"rows": rows, "details": details})
+    return found
+
+
+def _registered(name: str, value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"benchbook.take({json.dumps(name)}, {text});\n"
+
+
 def single(page: notebooks.PageInput, out: Path) -> Path:
     """Write one page alone, without the rest of the site; errors as `build`."""
-    shared = {"pages": (), "reports": (), "rows": (), "previous": None, "following": None}
+    shared = {"pages": (), "reports": (), "rows": (), "previous": None, "following": None, "passport": None}
     read = notebooks.read(page)
     write_text(out, _render("page.html.j2", current=page.name, page=read, standalone=True, **shared))
     return out
@@ -102,6 +154,9 @@ def _section(report: Report, board: scoreboard.Board) -> ReportSection:
 
 def _write(files: Mapping[str, str], out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
+    for stale in sorted(out.glob(f"{DATA}/*")):
+        if stale.relative_to(out).as_posix() not in files:
+            stale.unlink()
     for stale in sorted([*out.glob("*.html"), *out.glob("docs/**/*.html")]):
         if (
             stale.relative_to(out).as_posix() not in files
@@ -128,10 +183,15 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         VERDICTS=VERDICTS, EVIDENCE=EVIDENCE, scale=forest.scale, generator=Markup(_GENERATOR)
     )
-    for name in ("colours.css", "style.css", "board.js", "marks.svg"):
-        text, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
-        environment.globals[name.replace(".", "_")] = Markup(text)
+    for name in ("colours.css", "style.css", "marks.svg"):
+        environment.globals[name.replace(".", "_")] = Markup(_source(name))
     return environment
+
+
+@cache
+def _source(name: str) -> str:
+    """Return a file of the site that is no template."""
+    return resources.files("analysis.site").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def compile_templates() -> None:

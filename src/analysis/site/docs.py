@@ -3,7 +3,7 @@
 import html
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -39,12 +39,11 @@ class Doc:
         return "../" * (self.name.count("/") + 1)
 
 
-def pages(folder: Path, render: Callable[..., str]) -> dict[str, str]:
-    """Render every ``*.md`` below a folder: file of the site, like ``docs/claims.html``, to its text.
+def read(folder: Path) -> list[Doc]:
+    """Read every ``*.md`` below a folder, ordered for a reader.
 
-    ``docs/index.html`` lists them by kind, in the order of the README next to the folder; `render` takes the
-    name of a template and its values. Raises `ConfigError` if a page has no heading or links to one that does
-    not exist, `BenchbookError` if one loads something from the network.
+    Sorted by kind, in the order of the README next to the folder. Raises `ConfigError` if a page has no heading
+    or links to one that does not exist, `BenchbookError` if one loads something from the network.
     """
     paths = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path))
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
@@ -54,7 +53,16 @@ def pages(folder: Path, render: Callable[..., str]) -> dict[str, str]:
     ]
     order = [*kinds, *(name for name in names if name not in kinds)]
     titles = list(dict.fromkeys(kinds.values()))
-    docs.sort(key=lambda one: ((*titles, one.kind).index(one.kind), order.index(one.name)))
+    return sorted(docs, key=lambda one: ((*titles, one.kind).index(one.kind), order.index(one.name)))
+
+
+def pages(docs: Sequence[Doc], render: Callable[..., str]) -> dict[str, str]:
+    """Render pages of the documentation: file of the site, like ``docs/claims.html``, to its text.
+
+    ``docs/index.html`` lists them by kind; `render` takes the name of a template and its values.
+    """
+    if not docs:
+        return {}
     listed = [(kind, list(found)) for kind, found in groupby(docs, key=lambda one: one.kind)]
     found = {f"docs/{doc.name}.html": render("docs.html.j2", doc=doc, docs=listed, up=doc.up) for doc in docs}
     return {"docs/index.html": render("docs.html.j2", doc=None, docs=listed, up="../"), **found}

@@ -37,13 +37,21 @@ class Provenance:
     """What the provenance page shows; inputs as (path, SHA-256), sorted, each once."""
 
     commit: str = ""
+    date: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     campaigns: tuple[CampaignFacts, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def citation(self) -> str:
+        """How to cite the site: its commit and the date of that."""
+        return ", ".join(filter(None, ("Benchbook", self.commit and f"commit {self.commit[:12]}", self.date)))
 
-def gather(campaigns: Iterable[Campaign], verdicts: Iterable[Verdict], commit: str) -> Provenance:
-    """Collect the facts of campaigns, and the inputs of verdicts."""
+
+def gather(
+    campaigns: Iterable[Campaign], verdicts: Iterable[Verdict], commit: str, date: str = ""
+) -> Provenance:
+    """Collect the facts of campaigns, and the inputs of verdicts; `date` is that of the commit."""
     campaigns = list(campaigns)
     inputs = {(one["path"], one["sha256"]) for verdict in verdicts for one in verdict.inputs}
     for campaign in campaigns:
@@ -51,7 +59,7 @@ def gather(campaigns: Iterable[Campaign], verdicts: Iterable[Verdict], commit: s
         paths = (f"data/raw/{campaign.name}/{path}" for path in files["path"])
         inputs.update(zip(paths, map(str, files["checksum"]), strict=True))
     versions = (("python", platform.python_version()), *((tool, version(tool)) for tool in TOOLS))
-    return Provenance(commit, versions, tuple(map(_facts, campaigns)), tuple(sorted(inputs)))
+    return Provenance(commit, date, versions, tuple(map(_facts, campaigns)), tuple(sorted(inputs)))
 
 
 def _facts(campaign: Campaign) -> CampaignFacts:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from analysis.base.words import displayed
 from analysis.claims.distance import LOOK_UP
 from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
@@ -29,9 +30,9 @@ Tone = Literal[
 class VerdictWord:
     """A verdict's word and how it is drawn.
 
-    `one` and `many` are the forms in a sentence about one conclusion and about several, around the number.
-    The sign is next to the word, so that nothing is shown by colour alone. Tone ``pipeline`` is a test of
-    Benchbook itself.
+    `word` is the word of the data, `shown` what people read. `one` and `many` are the forms in a sentence
+    about one conclusion and about several, around the number. The sign is next to the word, so that nothing
+    is shown by colour alone. Tone ``pipeline`` is a test of Benchbook itself.
     """
 
     word: str
@@ -40,10 +41,50 @@ class VerdictWord:
     sign: str
     tone: Tone
 
+    @property
+    def shown(self) -> str:
+        """The word as people read it."""
+        return displayed(self.word)
+
+    @property
+    def meaning(self) -> str:
+        """What the word says, in a sentence."""
+        return MEANINGS[self.tone if self.word not in MEANINGS else self.word]
+
 
 def _is(word: str, sign: str, tone: Tone, said: str = "", many: str = "") -> VerdictWord:
-    one = f"{{}} {said or word}"
+    one = f"{{}} {said or displayed(word)}"
     return VerdictWord(word, one, f"{{}} {many}" if many else one, sign, tone)
+
+
+# What a verdict says, by its word or else by its tone.
+MEANINGS = {
+    "stands": "The runs show what the report claims.",
+    "partly": "The runs show the claimed direction, with another size.",
+    "fails": "The runs do not show what the report claims.",
+    "seen": "Runs near the claim's conditions show it.",
+    "unseen": "Runs near the claim's conditions do not show it.",
+    "like": "Something similar shows it. This neither confirms nor refutes the claim.",
+    "unlike": "Something similar does not show it. This neither confirms nor refutes the claim.",
+    "consistent": "The report's own statements agree. This confirms nothing.",
+    "inside the band": "The model permits it. This confirms nothing.",
+    "outside the band": "The model of the hardware does not permit it.",
+    "inconsistent": "The report's own statements contradict each other.",
+    "too wide to tell": "The model's range is too wide to tell.",
+    "out of reach here": "What ran here could not have shown the claimed value.",
+    "cannot tell": "The evidence is too weak to tell.",
+    "not checkable": "The report prints too little to check it.",
+    "could not fail": "No printed number would have contradicted it.",
+    "agrees": "A source that prints it agrees. No run was made.",
+    "odds": "A source that prints it says otherwise. No run was made.",
+    **{
+        word: f"Runs {verb} it, but how they were run limits what that shows."
+        for _, agrees, disagrees in LIMITED.values()
+        for word, verb in ((agrees, "show"), (directed(agrees), "show"), (disagrees, "do not show"))
+    },
+    "none": "Nothing here tests it.",
+    "pipeline": "A test of Benchbook itself, and no evidence.",
+}
 
 
 # How a direction's size ends its word, and how it is said in a sentence that lists by commas.
@@ -77,7 +118,7 @@ _VERDICTS = (
     _is("too wide to tell", "?", "open"),
     _is("inconsistent", "≠", "odds"),
     _is("consistent", "=", "agrees"),
-    _is("could not fail", "–", "none", "agrees but could not fail", "agree but could not fail"),
+    _is("could not fail", "–", "none"),
     _is("not checkable", "?", "open"),
     _is("out of reach here", "↛", "open", "out of reach of what ran"),
     _is("recovered", "◇", "pipeline"),
@@ -89,10 +130,11 @@ VERDICTS: dict[str, VerdictWord] = {v.word: v for v in _VERDICTS}
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An evidence class: its meaning in a few words, and the verdict words that it may use."""
+    """An evidence class: its meaning in a few words, in a phrase, and the verdict words that it may use."""
 
     name: str
     meaning: str
+    phrase: str
     words: frozenset[str]
 
 
@@ -106,22 +148,25 @@ _TESTED = frozenset(
 )
 # In order of weight: of classes that are as near to the claim, the first that was tested speaks for the row.
 _EVIDENCE = (
-    Evidence("measured", "jobs that we ran, raw output and job record kept", _TESTED),
-    Evidence("published", "other people's numbers, each with its source", _TESTED),
+    Evidence("measured", "jobs that we ran, raw output and job record kept", "runs of our own", _TESTED),
+    Evidence("published", "other people's numbers, each with its source", "published runs", _TESTED),
     Evidence(
         "modelled",
         "a what-if with fixed hardware facts; a parameter sweep gives the band",
+        "a model of what the hardware permits",
         frozenset({"inside the band", "outside the band", "too wide to tell", "not tested"}),
     ),
     Evidence(
         "reported",
         "arithmetic between a report's own statements",
+        "the report's own numbers",
         frozenset({"consistent", "could not fail", "inconsistent", "not checkable", "not tested"}),
     ),
     Evidence(
         "synthetic",
         "raw files generated around a report's own printed numbers: "
         "a test of the pipeline, never evidence for the claim",
+        "files generated from the report",
         frozenset({"recovered", "not recovered", "not tested"}),
     ),
 )
@@ -147,7 +192,12 @@ _GROUNDS = (
         "{} contradicted by the report's own figures",
         "its statements cannot all be right, whatever ran",
     ),
-    Ground("same", "own conditions", "{} under their own conditions", "what the claim names is what ran"),
+    Ground(
+        "same",
+        "same hardware and software",
+        "{} on the same hardware and software",
+        "what the claim names is what ran",
+    ),
     Ground(
         "scaled",
         "another scale",

@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from analysis.base.words import displayed
 from analysis.estimates.finding import LIMITED
 from analysis.pages.figures.style import GREY, HUES, INK, PAPER, looks, name_bars, refused, whiskers
 
@@ -42,7 +43,7 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
         counts = table[word].to_numpy(dtype=float)
         ax.barh(
             places, counts, left=left, height=0.62, color=HUES[hue], hatch=hatch, edgecolor=PAPER,
-            linewidth=0, label=word,
+            linewidth=0, label=displayed(word),
         )  # fmt: skip
         for place, start, count in zip(places, left, counts, strict=True):
             if count:

@@ -1,69 +1,93 @@
-// The page is whole without this: it adds the filters, and opens the row that a link points to.
+// The scoreboard of the front page: topics whose rows are read when they are opened, and the filters.
 (() => {
   const form = document.getElementById("filter");
-  const rows = [...document.querySelectorAll(".row")];
   const groups = [...document.querySelectorAll(".group")];
-  const shown = document.getElementById("shown");
+  const output = document.getElementById("shown");
   const reset = form.querySelector("[type=reset]");
-  const fold = document.getElementById("fold");
   const fields = [...form.elements].filter((e) => e.name);
+  const FEW = 30; // rows that are opened at once
 
-  const matches = (row, want) =>
-    want.every(([name, value]) =>
-      name === "q"
-        ? value.toLowerCase().split(/\s+/).every((word) => row.dataset.search.includes(word))
-        : name === "evidence"
-          ? row.dataset.evidence.split(" ").includes(value)
-          : row.dataset[name] === value
-    );
-
-  const apply = () => {
-    const want = fields.map((e) => [e.name, e.value.trim()]).filter(([, value]) => value);
-    let count = 0;
-    for (const row of rows) {
-      row.hidden = !matches(row, want);
-      count += !row.hidden;
-    }
-    for (const group of groups) {
-      group.hidden = !group.querySelector(".row:not([hidden])");
-      if (want.length && !group.hidden) group.querySelector("details").open = true;
-    }
-    shown.textContent = `${count} of ${rows.length}`;
-    reset.hidden = !want.length;
-    const hash = new URLSearchParams(want).toString();
-    history.replaceState(null, "", hash ? "#?" + hash : location.pathname + location.search);
+  const fill = async (group) => {
+    const list = group.querySelector(".rows");
+    if (group.dataset.filled) return;
+    group.dataset.filled = "yes";
+    const part = await benchbook.load(group.id);
+    list.innerHTML = part.rows;
+    for (const row of list.children)
+      row.firstElementChild.addEventListener("toggle", () => {
+        const detail = row.querySelector(".detail");
+        if (!detail.childElementCount) detail.innerHTML = part.details[row.id];
+      });
+    narrow(group);
   };
 
-  const follow = () => {
+  let wanted = null; // anchors of the claims that pass the filters
+  const narrow = (group) => {
+    for (const row of group.querySelector(".rows").children) row.hidden = wanted !== null && !wanted.has(row.id);
+  };
+
+  const passes = (one, want) =>
+    want.every(([name, value]) =>
+      name === "q" ? true : name === "evidence" ? one.facets.evidence.split(" ").includes(value) : one.facets[name] === value
+    );
+
+  const apply = async (write = true) => {
+    const want = fields.map((e) => [e.name, e.value.trim()]).filter(([, value]) => value);
+    await benchbook.ready();
+    const claims = benchbook.entries().filter((one) => one.kind === "claim");
+    const asked = want.find(([name]) => name === "q");
+    const some = asked ? new Set(benchbook.find(asked[1], 0).claims) : null;
+    const found = claims.filter((one) => passes(one, want) && (!some || some.has(one)));
+    wanted = want.length ? new Set(found.map((one) => one.anchor)) : null;
+    const count = new Map();
+    for (const one of found) count.set(one.group, (count.get(one.group) || 0) + 1);
+    for (const group of groups) {
+      const here = count.get(group.id) || 0;
+      group.hidden = want.length > 0 && !here;
+      group.querySelector(".many").textContent = want.length ? `${here} of ${group.dataset.total}` : group.dataset.total;
+      const details = group.firstElementChild;
+      details.open = want.length > 0 && here > 0 && found.length <= FEW;
+      if (group.dataset.filled) narrow(group);
+      else if (details.open) await fill(group);
+    }
+    output.textContent = `${found.length} of ${claims.length}`;
+    if (want.length && !found.length) output.textContent += ". No claim passes all filters: clear one of them";
+    reset.hidden = !want.length;
+    const hash = new URLSearchParams(want).toString();
+    if (write) history.replaceState(null, "", hash ? "#?" + hash : location.pathname + location.search);
+  };
+
+  const follow = async () => {
     const hash = location.hash.slice(1);
     if (hash.startsWith("?")) {
-      const wanted = new URLSearchParams(hash.slice(1));
-      for (const field of fields) field.value = wanted.get(field.name) || "";
-      apply();
+      const given = new URLSearchParams(hash.slice(1));
+      for (const field of fields) field.value = given.get(field.name) || "";
+      await apply(false);
+      form.scrollIntoView();
       return;
     }
-    const target = hash && document.getElementById(decodeURIComponent(hash));
-    if (!target) return;
+    if (!hash) return;
+    const anchor = decodeURIComponent(hash);
+    if (!document.getElementById(anchor)) {
+      await benchbook.ready();
+      const one = benchbook.entries().find((entry) => entry.anchor === anchor);
+      if (!one) return;
+      const group = document.getElementById(one.group);
+      group.firstElementChild.open = true;
+      await fill(group);
+    }
+    const target = document.getElementById(anchor);
+    target.hidden = false;
     for (let e = target.querySelector("details"); e; e = e.parentElement && e.parentElement.closest("details")) e.open = true;
     target.scrollIntoView({ block: "center" });
   };
 
   form.hidden = false;
-  form.addEventListener("input", apply);
+  for (const group of groups) group.firstElementChild.addEventListener("toggle", () => group.firstElementChild.open && fill(group));
+  form.addEventListener("input", () => apply());
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(apply));
-  fold.addEventListener("click", () => {
-    const folded = fold.getAttribute("aria-pressed") !== "true";
-    fold.setAttribute("aria-pressed", folded);
-    fold.textContent = folded ? "Unfold all" : "Fold all";
-    for (const group of groups) group.querySelector("details").open = !folded;
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
-      event.preventDefault();
-      form.elements.q.focus();
-    }
-  });
   window.addEventListener("hashchange", follow);
+  window.benchbook.apply = apply;
   follow();
 })();

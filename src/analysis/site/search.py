@@ -1,0 +1,106 @@
+"""What the search box looks in: claims, pages, reports and documentation, as data for its script."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from analysis.base.words import displayed
+from analysis.site.board import Board, ClaimRow, section
+from analysis.site.docs import Doc
+from analysis.site.front import MenuGroup
+from analysis.site.page import PageContent
+from analysis.site.words import EVIDENCE
+
+_HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
+
+
+def index(
+    board: Board,
+    pages: Sequence[PageContent],
+    menu: Sequence[MenuGroup],
+    reports: Iterable[Any],
+    docs: Sequence[Doc],
+) -> dict[str, Any]:
+    """Gather what can be found, an entry each: title, address, what it belongs to, and the words in it."""
+    groups = {page.name: group.name for group in menu for page in group.pages}
+    entries = [_claim(row, group.anchor) for group in board.groups for row in group.rows]
+    entries += [_page(page, groups.get(page.name, "")) for page in pages]
+    entries += [_report(one) for one in reports]
+    entries += [entry for doc in docs for entry in _doc(doc)]
+    return {"entries": entries}
+
+
+def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
+    claim, lead = row.claim, row.lead
+    shown = displayed(lead.verdict)
+    places = " ".join(dict.fromkeys(f"{one.campaign} {one.cluster}" for one in row.verdicts if one.tested))
+    return {
+        "kind": "claim",
+        "title": claim.statement,
+        "url": f"index.html#{row.anchor}",
+        "where": f"claim · {claim.report} · {shown}",
+        "about": f"{row.topic} {claim.report_title} {claim.application} {' '.join(claim.ids)}",
+        "body": f"{section(claim)} {claim.factor} {claim.quantity} {shown} {places} {lead.compared}"[:600],
+        "anchor": row.anchor,
+        "group": group,
+        "facets": {
+            "verdict": lead.verdict,
+            "topic": row.topic,
+            "report": claim.report,
+            "application": claim.application,
+            "factor": claim.factor,
+            "evidence": row.evidence,
+            "ground": row.ground.label,
+        },
+    }
+
+
+def _page(page: PageContent, group: str) -> dict[str, Any]:
+    classes = " ".join(EVIDENCE[one].phrase for one in page.classes)
+    return {
+        "kind": "page",
+        "title": page.title,
+        "url": f"{page.name}.html",
+        "where": f"page · {group} · {page.evidence}",
+        "about": f"{group} {page.campaign}",
+        "body": f"{page.question} {page.answer_text} {classes}",
+        "boost": 1.2,
+    }
+
+
+def _report(one: Any) -> dict[str, Any]:
+    report = one.report
+    return {
+        "kind": "report",
+        "title": report.title,
+        "url": f"{one.page}.html",
+        "where": f"report · {report.publisher}, {report.date}",
+        "about": f"{report.name} {report.publisher} {report.date} report",
+        "boost": 1.2,
+    }
+
+
+def _doc(doc: Doc) -> Iterator[dict[str, Any]]:
+    """Make an entry for a page of the documentation, and one for each of its sections."""
+    parts = _HEADING.split(str(doc.body))
+    yield _passage(doc, doc.title, "", parts[0])
+    for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        yield _passage(doc, _text(heading), f"#{anchor}", text)
+
+
+def _passage(doc: Doc, title: str, fragment: str, text: str) -> dict[str, Any]:
+    reference = doc.name.startswith("reference/")
+    return {
+        "kind": "docs",
+        "title": title,
+        "url": f"docs/{doc.name}.html{fragment}",
+        "where": f"documentation · {doc.title}",
+        "about": doc.title,
+        "body": " ".join(dict.fromkeys(_text(text).split())),
+        "boost": 0.6 if reference else 0.9,
+    }
+
+
+def _text(body: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())

@@ -1,0 +1,247 @@
+// Shared by all pages, which are whole without it: search, copies, pictures of figures.
+(() => {
+  const base = new URL(".", document.currentScript.src);
+  const parts = {};
+  const waiting = {};
+  // Data are scripts that register themselves: a page opened from a file cannot fetch.
+  const load = (name) =>
+    (waiting[name] ||= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = new URL(`data/${name}.js`, base);
+      script.onload = () => resolve(parts[name]);
+      script.onerror = () => reject(new Error(`data/${name}.js is missing: build the site again with make report`));
+      document.head.append(script);
+    }));
+  const take = (name, value) => (parts[name] = value);
+
+  // ---- words: the same for the index and for what is asked
+  const words = (text) =>
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .replace(/(\d)\s*%/g, "$1%")
+      .replace(/(\d)\s*(gbe|gbit)\b/g, "$1$2")
+      .match(/[\p{L}\d]+(?:[.,]\d+)*%?/gu) || [];
+
+  // Words that mean nearly the same to who searches.
+  const SYNONYMS = [
+    "wh kwh energy power watt watts",
+    "infiniband ib fdr qdr edr hdr ddr",
+    "roce rdma",
+    "1gbe gigabit gige",
+    "10gbe 10gige",
+    "ethernet 1gbe 10gbe 40gbe",
+    "interconnect network link links fabric",
+    "dimm dimms memory ram modules",
+    "rank ranks processes",
+    "cpu processor processors generation",
+    "jobs job throughput productivity",
+    "scales scaling scale scalability scalable",
+    "cost price money usd electricity",
+    "cite citation",
+    "turbo frequency clock ghz",
+    "sharp switch in-network",
+    "faster speedup speed",
+    "flags compiler compilers",
+  ].map((group) => group.split(" "));
+
+  let index = null;
+  const prepare = (raw) => {
+    const df = new Map();
+    const entries = raw.entries.map((one) => {
+      const weights = new Map();
+      const add = (text, weight) => {
+        for (const word of words(text)) weights.set(word, Math.max(weights.get(word) || 0, weight));
+      };
+      add(one.body || "", 1);
+      add(one.about || "", 3);
+      add(one.title, 8);
+      for (const word of weights.keys()) df.set(word, (df.get(word) || 0) + 1);
+      return { ...one, weights, length: words(one.title).length };
+    });
+    const synonyms = new Map();
+    for (const group of SYNONYMS)
+      for (const word of group) synonyms.set(word, [...(synonyms.get(word) || []), ...group.filter((w) => w !== word)]);
+    return { entries, df, synonyms, vocabulary: [...df.keys()] };
+  };
+
+  const distance = (a, b) => {
+    if (Math.abs(a.length - b.length) > 2) return 3;
+    let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++)
+        next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
+      row = next;
+    }
+    return row[b.length];
+  };
+
+  // What a word of the question may be in the index, each with its weight.
+  const forms = (word) => {
+    const found = new Map([[word, 1]]);
+    for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
+    if (word.length >= 3)
+      for (const other of index.vocabulary)
+        if (other.startsWith(word) && !found.has(other)) found.set(other, 0.5);
+    if (![...found.keys()].some((one) => index.df.has(one)) && word.length >= 4)
+      for (const other of index.vocabulary) {
+        const far = distance(word, other);
+        if (far <= (word.length > 6 ? 2 : 1)) found.set(other, 0.4 / far);
+      }
+    return [...found].filter(([one]) => index.df.has(one));
+  };
+
+  const find = (question, most = 15) => {
+    const total = index.entries.length;
+    const asked = [...new Set(words(question))].map(forms);
+    const scored = index.entries.map((entry) => {
+      let score = 0;
+      let met = 0;
+      for (const one of asked) {
+        let best = 0;
+        for (const [word, weight] of one)
+          best = Math.max(best, weight * (entry.weights.get(word) || 0) * Math.log(1 + total / index.df.get(word)));
+        score += best;
+        met += best > 0;
+      }
+      return { entry, met, score: score * (entry.boost || 1) * (1 + 1 / (6 + entry.length)) };
+    });
+    const all = scored.filter((one) => one.met === asked.length && one.met);
+    const exact = all.length > 0;
+    const most_met = Math.max(0, ...scored.map((one) => one.met));
+    const some = exact ? all : scored.filter((one) => one.met && one.met === most_met);
+    some.sort((a, b) => b.score - a.score);
+    const best = some.length ? some[0].score : 0;
+    const hits = some.filter((one) => one.score >= 0.3 * best).slice(0, most).map((one) => one.entry);
+    return { hits, exact, claims: all.filter((one) => one.entry.kind === "claim").map((one) => one.entry) };
+  };
+
+  const ready = () => load("search").then((raw) => (index ||= prepare(raw)));
+  window.benchbook = { take, load, ready, find: (question, most) => find(question, most), entries: () => index.entries };
+
+  // ---- the search box
+  const box = document.getElementById("find");
+  const list = document.getElementById("hits");
+  const status = document.getElementById("found");
+  const show = () => {
+    const question = box.value.trim();
+    if (!question) return hide();
+    ready().then(
+      () => {
+        const { hits, exact } = find(question);
+        status.textContent = hits.length
+          ? exact ? `${hits.length} hit${hits.length > 1 ? "s" : ""}, the best first` : "Nothing has all of these words. The nearest:"
+          : "Nothing here has these words. Try a word of the report, such as InfiniBand.";
+        list.replaceChildren(
+          ...hits.map((one) => {
+            const item = document.createElement("li");
+            const link = document.createElement("a");
+            link.href = new URL(one.url, base);
+            link.append(one.title);
+            const more = document.createElement("span");
+            more.textContent = one.where;
+            link.append(more);
+            item.append(link);
+            return item;
+          })
+        );
+        list.parentElement.hidden = false;
+      },
+      (fault) => {
+        status.textContent = fault.message;
+        list.parentElement.hidden = false;
+      }
+    );
+  };
+  const hide = () => {
+    list.parentElement.hidden = true;
+    list.replaceChildren();
+  };
+  box.form.hidden = false;
+  box.addEventListener("focus", () => ready().catch(() => {}), { once: true });
+  box.addEventListener("input", show);
+  box.form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const first = list.querySelector("a");
+    if (first) location.assign(first.href);
+  });
+  box.form.addEventListener("keydown", (event) => {
+    const links = [...list.querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    if (event.key === "Escape") {
+      hide();
+      box.focus();
+    } else if (event.key === "ArrowDown" && links.length) {
+      event.preventDefault();
+      links[Math.min(at + 1, links.length - 1)].focus();
+    } else if (event.key === "ArrowUp" && at >= 0) {
+      event.preventDefault();
+      (links[at - 1] || box).focus();
+    }
+  });
+  list.addEventListener("click", () => setTimeout(hide));
+  document.addEventListener("click", (event) => box.form.contains(event.target) || hide());
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+      event.preventDefault();
+      box.focus();
+    }
+  });
+
+  // ---- copies and pictures
+  const copy = async (button, text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      button.after(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    const before = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = before), 1500);
+  };
+  const picture = (svg) =>
+    new Promise((resolve, reject) => {
+      const image = new Image();
+      image.onload = () => {
+        const canvas = document.createElement("canvas");
+        canvas.width = 2 * image.naturalWidth;
+        canvas.height = 2 * image.naturalHeight;
+        const pen = canvas.getContext("2d");
+        pen.fillStyle = "#fff";
+        pen.fillRect(0, 0, canvas.width, canvas.height);
+        pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+        resolve(canvas.toDataURL("image/png"));
+      };
+      image.onerror = () => reject(new Error("the figure cannot be drawn"));
+      image.src = svg;
+    });
+  window.benchbook.picture = picture;
+  const inline = (figure) => {
+    const one = figure.querySelector("svg").cloneNode(true);
+    one.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    return "data:image/svg+xml," + encodeURIComponent(new XMLSerializer().serializeToString(one));
+  };
+  window.benchbook.inline = inline;
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-copy], button[data-png]");
+    if (!button) return;
+    if (button.dataset.png) {
+      const drawn = button.dataset.svg || inline(button.closest("figure"));
+      picture(drawn).then((url) => {
+        const link = document.createElement("a");
+        link.href = url;
+        link.download = button.dataset.png;
+        link.click();
+      });
+      return;
+    }
+    const what = button.dataset.copy;
+    copy(button, what.startsWith("#") ? new URL(what, button.dataset.page ? new URL(button.dataset.page, base) : location.href).href : what);
+  });
+})();
