@@ -74,7 +74,7 @@ rule site:
         folder=lambda wildcards, output: Path(output.index).parent,
         contents=digest_of_contents(),
         recovered=[f"--recovered={name}" for name in RECOVERIES],
-        code=code_of(*JUDGE, "measure", "site"),
+        code=code_of(*JUDGE, "provenance", "measure", "site"),
     shell:
         "python -m analysis.cli stage --log {log} site {input.verdicts} {params.folder}"
         " --commit={params.commit} --config={input.config} {params.recovered}"

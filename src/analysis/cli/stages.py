@@ -10,13 +10,14 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.claims import Verdict
+    from analysis.measure.progress import Cost
     from analysis.site.build import Front
 
 CONFIG = "config/config.yaml"  # `project.CONFIG`: importing that is most of a stage's start
@@ -109,6 +110,7 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
     from analysis.claims import load_report, read_verdicts
     from analysis.estimates.campaign import load_campaign
     from analysis.estimates.contents import load_config
+    from analysis.measure.draft import price
     from analysis.site.build import build
     from analysis.site.page import inputs
     from analysis.site.provenance import gather
@@ -126,15 +128,14 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
         recovered=read_verdicts(Path(recovered)) if recovered else (),
         selftest=_selftested(found),
         docs=Path("docs"),
-        asked=_asked(found),
+        asked=_asked(found, price),
         **more,
     )
 
 
-def _asked(config: Mapping[str, Any]) -> Front:
+def _asked(config: Mapping[str, Any], price: Callable[[str], Cost]) -> Front:
     """Gather the questions of the front page, and what testing their claims would cost."""
     from analysis.base.errors import ConfigError
-    from analysis.measure.draft import price
     from analysis.site.build import Front
 
     questions = config.get("front", ())
