@@ -14,13 +14,14 @@
  *   proxy result: version=1 pattern=halo ranks=4 bytes=8192 count=500 work=0 time=... time_min=...
  *                 io_time=... checksum=... errors=0
  *
- * (in one line). `time` is that of the slowest rank for `count` steps after a tenth as many to warm up.
+ * (in one line). It ends with 3 if a block arrived wrong, and with 4 if the file could not be written. `time` is that of the slowest rank for `count` steps after a tenth as many to warm up.
  *
  *   proxy exchange: bytes=8 partners=2 count=1000 time=... time_min=...
  *
  * has for a size the median and the least of BATCHES means over steps, s for one exchange of the slowest rank; of a
  * large size there are fewer steps than `count`.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ struct state {
     uint64_t *send, *receive, *all;
     FILE *file;
     uint64_t checksum, errors;
+    int unwritten;              /* errno of the first write that failed, on rank 0; elsewhere whether one did */
     double io_time;
 };
 
@@ -125,12 +127,17 @@ static void master_io(struct state *s, long step)
         size_t total = s->words * (size_t)s->ranks;
         written = fseek(s->file, 0, SEEK_SET) == 0 &&
                   fwrite(s->all, sizeof *s->all, total, s->file) == total && fflush(s->file) == 0;
+        if (!written && !s->unwritten) {
+            s->unwritten = errno ? errno : EIO;
+            fprintf(stderr, "proxy: cannot write %s: %s\n", s->options.file, strerror(s->unwritten));
+        }
         s->io_time += MPI_Wtime() - begin;
         for (int rank = 0; rank < s->ranks; rank++)
             check(s, s->all + (size_t)rank * s->words, rank, step);
     }
     MPI_Bcast(&written, 1, MPI_INT, 0, s->grid); /* nobody goes on before the master has written */
-    s->errors += !written;
+    if (!written && !s->unwritten)
+        s->unwritten = EIO;
 }
 
 /* One exchange: message i goes to the i-th rank after this one, so that two ranks exchange all with each other. */
@@ -291,12 +298,12 @@ static void report(struct state *s, double time)
     MPI_Reduce(&time, &shortest, 1, MPI_DOUBLE, MPI_MIN, 0, s->grid);
     MPI_Allreduce(sums, total, 2, MPI_UINT64_T, MPI_SUM, s->grid);
     s->errors = total[1];
-    if (s->rank == 0 && total[1] == 0)
+    if (s->rank == 0 && total[1] == 0 && !s->unwritten)
         printf("proxy result: version=1 pattern=%s ranks=%d bytes=%ld count=%ld work=%ld time=%.9f time_min=%.9f "
                "io_time=%.9f checksum=%016" PRIx64 " errors=0\n",
                names[s->options.pattern], s->ranks, s->options.bytes, s->options.count, s->options.work, longest,
                shortest, s->io_time, total[0]);
-    else if (s->rank == 0)
+    else if (s->rank == 0 && total[1] > 0)
         fprintf(stderr, "proxy: %" PRIu64 " blocks arrived wrong\n", total[1]);
 }
 
@@ -338,5 +345,5 @@ int main(int argc, char **argv)
     free(s.all);
     MPI_Comm_free(&s.grid);
     MPI_Finalize();
-    return s.errors ? 3 : 0;
+    return s.errors ? 3 : s.unwritten ? 4 : 0;
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -14,9 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis.base import files, slurm
-from analysis.measure import executor, finish, folders, launch, record, workflow
+from analysis.base import files, project, slurm
+from analysis.measure import books, executor, finish, folders, launch, record, workflow
 from analysis.measure.executor import patch_executor, start_command
+from analysis.provenance import manifest
 
 from .conftest import Changed, squeue, stand_in
 from .test_workflow_rules import put
@@ -217,3 +220,114 @@ def test_shared_job__runs_that_ask_for_the_same_share_one_in_their_order(
     assert workflow.sharing("c", first[0].name, base) == []
     workflow.resources.cache_clear()
     workflow.common.cache_clear()
+
+
+def arrive(base: Path, name: str, reason: str, mpi: str = "ompi") -> None:
+    put(base, name, reason=reason, application="alpha", mpi=mpi)
+
+
+def test_books__three_equal_failures_of_a_program_that_never_ran_stop_a_campaign(base: Path) -> None:
+    names = [run.name for run in workflow.plan("c", base).runs]
+    arrive(base, f"{names[0]}.failed-1", "exit code 5")
+    before = folders.recorded(base, "c")
+    for name in names[1:3]:
+        arrive(base, f"{name}.failed-1", "exit code 5")
+    arrive(base, f"{names[3]}.failed-1", "exit code 6")
+    # What somebody has cancelled, and a lost node, say nothing of the program.
+    for name in names[4:8]:
+        arrive(base, f"{name}.failed-1", "the job was ended by TERM (cancelled, or out of time)")
+    assert books.equal_failures(base, "c", before) == ""
+    arrive(base, f"{names[8]}.failed-1", "exit code 5")
+    assert books.equal_failures(base, "c", before) == "alpha with ompi: exit code 5"
+    arrive(base, names[9], "", mpi="mpich")
+    assert books.equal_failures(base, "c", before) == "alpha with ompi: exit code 5"
+    arrive(base, names[10], "")
+    assert books.equal_failures(base, "c", before) == ""
+
+
+def test_books__what_arrives_is_in_the_manifest_before_the_campaign_ends(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [run.name for run in workflow.plan("c", base).runs]
+    ended: list[int] = []
+    monkeypatch.setattr(books.os, "kill", lambda pid, number: ended.append(number))
+    monkeypatch.setenv("PATH", "/nowhere")
+    keeper = books.Books("c", base)
+    arrive(base, names[0], "")
+    keeper.keep()
+    raw = project.raw("c", base)
+    assert manifest.check(raw, "data/raw/c") == (1, [])
+    with books.kept(base, "c") as mine:
+        assert mine
+        arrive(base, f"{names[1]}.failed-1", "exit code 5", mpi="mpich")
+        keeper.keep()  # another process has them: nothing is written, nothing waits
+    assert len(manifest.check(raw, "data/raw/c")[1]) == 1
+    for name in names[2:4]:
+        arrive(base, f"{name}.failed-1", "exit code 5", mpi="mpich")
+    keeper.keep()
+    keeper.keep()
+    assert manifest.check(raw, "data/raw/c") == (4, [])
+    assert ended == [signal.SIGTERM]
+    (said,) = books.stopped(base, "c")
+    assert said.startswith(
+        "c: stopped after 3 equal failures: alpha with mpich: exit code 5; put it right, or "
+    )
+    # The next start is a new one, and may go on all the same.
+    ended.clear()
+    keeper = books.Books("c", base, go_on=True)
+    assert books.stopped(base, "c") == []
+    for name in names[4:8]:
+        arrive(base, f"{name}.failed-1", "exit code 5", mpi="mpich")
+    keeper.keep()
+    assert ended == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (
+            "proxy: cannot write proxy.dat: No space left on device\n",
+            ": the disk is full: proxy: cannot write proxy.dat: No space left on device",
+        ),
+        (
+            "./x: symbol lookup error: ./x: undefined symbol: MPI_Foo\n",
+            ": a symbol is missing: ./x: symbol lookup error: ./x: undefined symbol: MPI_Foo",
+        ),
+        (
+            "x: error while loading shared libraries: libmpi.so.12: cannot open shared object file\n",
+            ": a library is missing: x: error while loading shared libraries: "
+            "libmpi.so.12: cannot open shared object file",
+        ),
+        (
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.\n",
+            ": out of memory: slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.",
+        ),
+        ("a residual of 1e-3\n", ""),
+    ],
+)
+def test_record__a_failure_has_the_cause_that_the_program_printed(
+    tmp_path: Path, text: str, cause: str
+) -> None:
+    (tmp_path / "stderr.txt").write_text("x" * 100_000 + "\n" + text, encoding="utf-8")
+    assert record._cause(tmp_path) == cause
+
+
+def test_finish__what_only_slurm_has_seen_stands_behind_the_reason(base: Path) -> None:
+    name = workflow.plan("c", base).runs[0].name
+    put(base, f"{name}.failed-1", job_id="7", reason="exit code 137 (signal KILL)")
+    (line,) = workflow.failures("c", base, {"7": "OUT_OF_MEMORY"})
+    assert line.endswith("exit code 137 (signal KILL); Slurm says OUT_OF_MEMORY")
+    (line,) = workflow.failures("c", base, {"7": "FAILED"})
+    assert line.endswith("exit code 137 (signal KILL)")
+
+
+def test_executor__says_once_why_a_run_failed() -> None:
+    logger = logging.getLogger("test of Snakemake's noise")
+    executor.quieten(logger)
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda entry: said.append(entry.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    logger.warning("Cannot restore data/raw/c/runs/a/run.json: no backup found.")
+    logger.warning("another warning")
+    assert said == ["another warning"]

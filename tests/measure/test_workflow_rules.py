@@ -182,7 +182,7 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     log.parent.mkdir(parents=True)
     log.touch()
     stand_in(tmp_path, monkeypatch, "sacct", CANCELLED)
-    line = f"job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
+    line = f"job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0 (root)"
     # After a failure it is said at once, and nothing is done yet: one answer is not the last word.
     assert finish.unfinished("c", base).splitlines()[-1].strip() == line
     assert folders.measured(base, "c", names[0])

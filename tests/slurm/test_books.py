@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from analysis.measure import workflow
+from analysis.measure.executor import start_command
+
 from . import jobs
-from .campaigns import RESULT, accounted, finish, records, start, use_factors, use_program
+from .campaigns import RESULT, accounted, finish, ingest, records, start, use_factors, use_program
 from .cluster import SlurmCluster
+from .test_measure import first_node_alone
 
 pytestmark = pytest.mark.slurm
 
@@ -48,3 +52,127 @@ def test_books__a_second_database_with_the_same_job_numbers_retracts_nothing(
     assert aside.count("JobName=payroll") == len(numbers)
     # The campaign itself is as it was.
     assert (project / "data/raw/few/sacct.txt").read_text(encoding="utf-8") == table
+
+
+def test_books__a_job_that_dies_before_its_first_line_has_a_record(
+    cluster: SlurmCluster, project: Path, tmp_path: Path
+) -> None:
+    """Its Python is killed at once; Slurm's row, the note of its start and its log make the record."""
+    use_program(project, "#!/bin/sh\n" + RESULT.format(ranks=1))
+    use_factors(project)
+    (run,) = workflow.plan("few", project).runs
+    killer = tmp_path / "killer"
+    killer.write_text("#!/bin/sh\necho it is dark\nkill -KILL $$\n", encoding="utf-8")
+    killer.chmod(0o755)
+    command = start_command(project, "few", run.name, f"results/logs/run/few/{run.name}.log")
+    comment = f"--comment=rule_run_wildcards_few_{run.name}"
+    script = command.replace(sys.executable, str(killer))
+    job = jobs.submit(cluster, tmp_path, script, comment, "--job-name=5f3a", "--partition=batch")
+    assert jobs.ended(cluster, job)["State"] == "FAILED"
+    finish_ = [sys.executable, "-m", "analysis.measure.finish", "few"]
+    done = cluster.run(finish_, cwd=project, timeout=200, check=False)
+    assert done.returncode == 1
+    ((name, record),) = records(project).items()
+    assert name == f"{run.name}.failed-1"
+    assert (record["job_id"], record["slurm"]["job_name"]) == (job, "5f3a")
+    assert record["reason"] == "it ended before it had the run: Slurm says FAILED: it is dark"
+    assert accounted(project) == {job: "FAILED"}
+
+
+def test_books__a_campaign_that_cannot_run_stops_after_three_equal_failures(
+    cluster: SlurmCluster, project: Path
+) -> None:
+    """On one node, one at a time: of twelve runs the later ones are taken out of the queue."""
+    text = "#!/bin/sh\necho 'x: error while loading shared libraries: libmkl.so: cannot open' >&2\nexit 127\n"
+    big = (("partition: bench", "partition: batch"), ("memory: 1000", "memory: 3000"))
+    use_program(project, text, *big)
+    use_factors(project, repeats=12)
+    with first_node_alone(cluster):
+        status, said = finish(start(cluster, project), 300)
+    assert status == 1
+    why = (
+        "exit code 127: a library is missing: x: error while loading shared libraries: libmkl.so: cannot open"
+    )
+    assert f"few: stopped after 3 equal failures: proxy with Open MPI: {why}; put it right, or go on" in said
+    found = records(project)
+    assert 3 <= len(found) < 12
+    assert {record["reason"] for record in found.values()} == {why}
+    assert "no backup found" not in said
+    # The manifest needed no orderly end.
+    done = cluster.run([sys.executable, "-m", "analysis.cli", "verify", "few"], cwd=project, check=False)
+    assert "is not in MANIFEST.sha256" not in done.stdout + done.stderr
+
+
+def test_books__a_full_disk_is_the_reason(cluster: SlurmCluster, project: Path) -> None:
+    """The program's own file is on a device that is always full; nothing that it computed was wrong."""
+    use_factors(project)
+    clusters = project / "config/clusters/testbed.yaml"
+    (project / "config/applications/proxy.yaml").write_text(
+        (project / "config/applications/proxy.yaml")
+        .read_text(encoding="utf-8")
+        .replace('arguments: ["--bytes=${bytes}"', 'arguments: ["--file=/dev/full", "--bytes=${bytes}"'),
+        encoding="utf-8",
+    )
+    assert "proxy: {build: proxy}" in clusters.read_text(encoding="utf-8")
+    status, _ = finish(start(cluster, project), 150)
+    assert status == 1
+    (record,) = records(project).values()
+    assert record["exit_code"] == 4
+    assert record["reason"].startswith(
+        "exit code 4: the disk is full: proxy: cannot write /dev/full: No space"
+    )
+
+
+@pytest.mark.parametrize(("repeats", "per_job"), [(24, 8)])
+def test_books__many_short_runs_share_a_job(
+    cluster: SlurmCluster, project: Path, repeats: int, per_job: int
+) -> None:
+    """One of them fails; all others are as good as alone."""
+    bad_one = "*-r11) exit 5;;"
+    text = f'#!/bin/sh\ncase $(basename "$(dirname "$PWD")") in {bad_one} esac\n' + RESULT.format(ranks=1)
+    some = (("partition: bench", f"partition: batch\n  exclusive: false\n  runs_per_job: {per_job}"),)
+    use_program(project, text, *some, ("memory: 1000", "memory: 400"))
+    use_factors(project, repeats=repeats)
+    status, said = finish(start(cluster, project), 300)
+    assert said.count("has been submitted with SLURM jobid") == repeats // per_job
+    found = records(project)
+    bad = {name: record["reason"] for name, record in found.items() if record["reason"]}
+    assert list(bad.values()) == ["exit code 5"]
+    assert len(found) == repeats
+    assert status == 1
+    assert "few: 1 runs are missing, of 24 in the matrix" in said
+    numbers = [record["job_id"] for record in found.values()]
+    assert len(set(numbers)) == repeats
+    shared = {number.partition(":")[0] for number in numbers}
+    assert len(shared) == repeats // per_job
+    assert {record["allocation"]["runtime"] for record in found.values()} == {3 * per_job}
+    # In each job one after another, in the shuffled order.
+    for job in shared:
+        mine = [record for record in found.values() if record["job_id"].startswith(f"{job}:")]
+        mine.sort(key=lambda record: int(record["job_id"].partition(":")[2]))
+        assert [record["order"] for record in mine] == sorted(record["order"] for record in mine)
+        ends = [record["end"] for record in mine]
+        assert all(end <= record["start"] for end, record in zip(ends, mine[1:], strict=False))
+    # What each costs: the batch steps' processor time, by Slurm.
+    used = batch_steps(cluster, shared)
+    assert all(memory < 100_000 for _, memory in used), used
+    assert f"{repeats} runs, {repeats - 1} valid" in ingest(project)
+    status, said = finish(start(cluster, project), 200)
+    assert said.count("has been submitted with SLURM jobid") == 1
+
+
+def batch_steps(cluster: SlurmCluster, jobs_: set[str]) -> list[tuple[str, int]]:
+    """Return the processor time and the peak memory (kB) of the batch steps of some jobs, by Slurm."""
+    command = ["sacct", "-n", "-P", f"--jobs={','.join(sorted(jobs_))}", "--format=JobID,TotalCPU,MaxRSS"]
+    rows = [line.split("|") for line in cluster.run(command).stdout.splitlines()]
+    return [(spent, int(memory.rstrip("K"))) for job, spent, memory in rows if job.endswith(".batch")]
+
+
+def test_books__the_batch_step_of_a_run_costs_little(cluster: SlurmCluster, project: Path) -> None:
+    """Under 60 MB, where a second Snakemake took 455 MB."""
+    use_program(project, "#!/bin/sh\nexit 9\n", ("partition: bench", "partition: batch"))
+    use_factors(project)
+    finish(start(cluster, project), 150)
+    (record,) = records(project).values()
+    ((_, memory),) = batch_steps(cluster, {record["job_id"]})
+    assert memory < 60_000

@@ -38,12 +38,15 @@ def patch_slurm_executor():
 
 
 def watch_progress():
-    """Show the progress of the campaign until Snakemake ends."""
-    quiet = {kind.name for kind in workflow.output_settings.quiet or ()}
-    if not quiet & {"ALL", "PROGRESS"}:
-        from analysis.measure.progress import Watch
+    """Keep the books of the campaign, and show its progress, until Snakemake ends."""
+    from analysis.measure.books import Books
+    from analysis.measure.progress import Watch
 
-        AT_END.callback(Watch(MEASURED, BASE).start().stop)
+    quiet = {kind.name for kind in workflow.output_settings.quiet or ()}
+    silent = quiet & {"ALL", "PROGRESS"}
+    stream = AT_END.enter_context(open(os.devnull, "w")) if silent else None
+    books = Books(MEASURED, BASE, go_on=bool(config.get("go_on")))
+    AT_END.callback(Watch(MEASURED, BASE, stream, books.keep).start().stop)
 
 
 def runs_to_measure(wildcards):

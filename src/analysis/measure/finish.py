@@ -3,21 +3,21 @@
 import contextlib
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from analysis.base import files, project, slurm
 from analysis.base.errors import BenchbookError, ConfigError
-from analysis.base.slurm import node_names
+from analysis.base.slurm import named_user, node_names
 from analysis.measure import accounting, folders
-from analysis.measure.accounting import SACCT, Account, account, without_record
+from analysis.measure.accounting import Account, account, without_record
+from analysis.measure.books import add_to_manifest, kept, stopped
 from analysis.measure.job import allocate
 from analysis.measure.launch import recover
 from analysis.measure.matrix import Run
 from analysis.measure.record import retract
 from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
-from analysis.provenance import manifest
 from analysis.schema.records import section
 
 
@@ -25,6 +25,11 @@ def main(argv: list[str] | None = None) -> int:
     """Finish a campaign; 1 if runs are missing, each named."""
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
+    with kept(base, campaign):
+        return _finish(campaign, base)
+
+
+def _finish(campaign: str, base: Path) -> int:
     try:
         if missing(campaign, base):
             print(unfinished(campaign, base), file=sys.stderr)
@@ -53,37 +58,19 @@ def main(argv: list[str] | None = None) -> int:
 def unfinished(campaign: str, base: Path) -> str:
     """Print what is missing in a campaign; keep Slurm's current records of its jobs, without waiting."""
     lines = []
+    states: Mapping[str, str] = {}
     with contextlib.suppress(BenchbookError):  # the summary says it
         tidy(base, campaign)
         if on_slurm(campaign, base):
             started(base, campaign)
             found = account(base, campaign, patience=0)
+            states = found.latest
             lines = [
-                f"  job {job} of {run.name} ended before it had the run: Slurm says {found.latest[job]}"
+                f"  job {job} of {run.name} ended before it had the run: Slurm says {named_user(states[job])}"
                 for job, run in without_record(base, found, found.latest).items()
             ]
-    return "\n".join([summary(campaign, base), *lines, *add_to_manifest(base, campaign)])
-
-
-def add_to_manifest(base: Path, campaign: str) -> list[str]:
-    """Add what was measured to the campaign's manifest, so that a later change is found; say why not."""
-    folder = folders.finished(base, campaign).parent
-    if not folder.is_dir():
-        return []
-
-    def renewed(named: Collection[str]) -> set[str]:
-        gone = tuple(f"runs/{name}/" for name in _retracted(base, campaign, named))
-        return {name for name in named if name == SACCT or name.startswith(gone)}
-
-    return [str(fault) for fault in manifest.extend(folder, f"data/raw/{campaign}", renewed)]
-
-
-def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
-    """Return the runs that have become failed attempts, under other names, since a manifest was written."""
-    known = {name.split("/")[1] for name in named if name.startswith("runs/")}
-    new = (name for name in folders.recorded(base, campaign) - known if ".failed-" in name)
-    records = (files.read_json(folders.finished(base, campaign) / name / folders.RECORD) for name in new)
-    return {str(record["attempt_at"]) for record in records if record.get("retracted")}
+    end = [*lines, *add_to_manifest(base, campaign), *stopped(base, campaign)]
+    return "\n".join([summary(campaign, base, states), *end])
 
 
 def tidy(base: Path, campaign: str) -> None:
@@ -150,7 +137,7 @@ def lost(base: Path, found: Account) -> list[str]:
     """Record jobs that ended badly before they had their run: a failed attempt and a line each."""
     lines = []
     for job, run in without_record(base, found, found.states).items():
-        why = f"it ended before it had the run: Slurm says {slurm.named_user(found.states[job])}"
+        why = f"it ended before it had the run: Slurm says {named_user(found.states[job])}"
         lines += _attempt(base, found.campaign, run, {"job_id": job}, why)
     return lines
 
@@ -185,7 +172,7 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
         # One that has a reason already was left here by a kill between the two steps below.
         if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):
             continue
-        why = record.get("reason") or f"Slurm says {slurm.named_user(state)}"
+        why = record.get("reason") or f"Slurm says {named_user(state)}"
         failed = retract(path.parent, why)
         lines.append(f"{failed}: failed: {why}")
     return lines

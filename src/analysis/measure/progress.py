@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -284,9 +284,19 @@ def _clock(moment: float, now: float) -> str:
 
 
 class Watch:
-    """Shows progress from a thread until it is stopped, by default on standard error as Snakemake does."""
+    """Shows progress from a thread until it is stopped, by default on standard error as Snakemake does.
 
-    def __init__(self, campaign: str, base: Path, stream: TextIO | None = None) -> None:
+    `books` is called at each look: it keeps the books of what has arrived.
+    """
+
+    def __init__(
+        self,
+        campaign: str,
+        base: Path,
+        stream: TextIO | None = None,
+        books: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._books = books
         self._observer = _observer(campaign, base, resumed=True)
         self._stream = stream or sys.stderr
         self._total = len(self._observer.runs)
@@ -328,6 +338,8 @@ class Watch:
 
     def _show(self, now: float, *, last: bool = False) -> None:
         try:
+            if not last:
+                self._books()
             progress = self._observer.look(now)
             # When it goes on depends on who gives the command again.
             progress = replace(progress, end=None) if last else progress

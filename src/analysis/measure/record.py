@@ -40,6 +40,15 @@ _PROBE = 65_536  # B
 CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
+# What ends a program from without, by the words of the C library, the loader, shells, Slurm and the kernel.
+_CAUSES = {
+    "the disk is full": re.compile(r"No space left on device|Disk quota exceeded"),
+    "a symbol is missing": re.compile(r"symbol lookup error|undefined symbol"),
+    "a library is missing": re.compile(r"error while loading shared libraries"),
+    "out of memory": re.compile(r"(?i)oom[-_ ]?kill|out of memory|cannot allocate memory|std::bad_alloc"),
+    "the program is missing": re.compile(r"(?i)command not found|could not (?:find|access) the executable"),
+    "the program is not for this machine": re.compile(r"(?i)exec format error|cannot execute binary file"),
+}
 # For who repeats a run by hand, without this package.
 _BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
 # mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
@@ -310,7 +319,7 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
         return "its ranks could not be bound; see stderr.txt"
     if code:
         by = f" (signal {_SIGNALS[code]})" if code in _SIGNALS else ""
-        return f"exit code {code}{by}"
+        return f"exit code {code}{by}{_cause(job)}"
     result = record["result"]
     found = sorted(job.glob(result["file"]))
     if not any(_holds(path, result["text"]) for path in found):
@@ -325,6 +334,21 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
         return f"its {record['profiler']} profile has {size} ranks, {asked}; {_LONE}"
     if len(record["binding"]["ranks"]) != record["ranks"]:
         return f"{len(record['binding']['ranks'])} ranks ran, {record['ranks']} were asked for"
+    return ""
+
+
+def _cause(job: Path) -> str:
+    """Return a known cause of a failure in the last 64 KiB of what the job printed, with its line."""
+    for name in ("stderr.txt", "stdout.txt"):
+        try:
+            with (job / name).open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _PROBE))
+                lines = file.read().decode(errors="replace").splitlines()
+        except OSError:
+            continue
+        for what, pattern in _CAUSES.items():
+            if line := next((line for line in lines if pattern.search(line)), ""):
+                return f": {what}: {files.one_line(line)[:200]}"
     return ""
 
 

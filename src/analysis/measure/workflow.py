@@ -1,11 +1,11 @@
 """What the rules of Snakemake ask about a campaign that is measured."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from analysis.base import files
+from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.declare import Declared, load
@@ -157,8 +157,8 @@ def programs(campaign: str, name: str, base: Path) -> list[str]:
     return [str(built(base, declared.cluster_name, run.factors["mpi"]).relative_to(base))]
 
 
-def summary(campaign: str, base: Path) -> str:
-    """Say how far a campaign is, naming what is missing and why attempts failed."""
+def summary(campaign: str, base: Path, states: Mapping[str, str] | None = None) -> str:
+    """Say how far a campaign is, what is missing and why attempts failed; `states` as for `failures`."""
     try:
         left = missing(campaign, base)
     except ConfigError as error:
@@ -167,12 +167,23 @@ def summary(campaign: str, base: Path) -> str:
     lines = [f"{campaign}: {len(left)} runs are missing, of {total} in the matrix" if left else ""]
     lines += [f"  missing: {run.name}" for run in left[:50]]
     lines += [f"  and {len(left) - 50} more" if len(left) > 50 else ""]
-    lines += failures(campaign, base)
+    lines += failures(campaign, base, states)
     lines += ["  the same command measures what is missing" if left else ""]
     return "\n".join(line for line in lines if line)
 
 
-def failures(campaign: str, base: Path) -> list[str]:
-    """Print why attempts failed, one line each, for at most the last twenty by name."""
+def failures(campaign: str, base: Path, states: Mapping[str, str] | None = None) -> list[str]:
+    """Print why attempts failed, one line each, for at most the last twenty by name.
+
+    `states` are Slurm's of jobs: what the job itself did not see, like a lack of memory.
+    """
     failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
-    return [f"  failed attempt: {name}: {folders.reason(base, campaign, name)}" for name in failed[-20:]]
+    lines = []
+    for name in failed[-20:]:
+        record = files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        why = str(record.get("reason", "")) if record else "its record cannot be read"
+        state = (states or {}).get(str(record.get("job_id", "")), "")
+        more = state if state.split()[:1] not in ([], ["COMPLETED"], ["FAILED"]) else ""
+        more = f"; Slurm says {slurm.named_user(more)}" if more and more.split()[0] not in why else ""
+        lines.append(f"  failed attempt: {name}: {why}{more}")
+    return lines

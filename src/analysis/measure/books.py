@@ -1,0 +1,149 @@
+"""The books of a campaign while it runs: what arrives is noted at once, and equal failures end it.
+
+The manifest gets each run as it arrives and ``sacct.txt`` what Slurm says meanwhile, so that neither needs an
+orderly end. A campaign whose program cannot run is stopped after its third equal failure.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from analysis.base import files, shell
+from analysis.base.errors import BenchbookError
+from analysis.measure import accounting, folders, resume, workflow
+from analysis.measure.accounting import SACCT
+from analysis.provenance import manifest
+
+EQUAL = 3
+STOPPED = ".stopped"  # under the folder of what runs: why this start of the campaign has ended early
+_LOCK = ".books"
+_INTERVAL = 300.0  # s between two questions to Slurm's accounting while jobs run
+# How a job ends by somebody's hand or a lost node: that says nothing of the next one.
+_FROM_OUTSIDE = (
+    "the job was ended by",
+    "it ended",
+    "another job",
+    "Slurm ",
+    "never started",
+    "the shell that",
+)
+
+
+@contextlib.contextmanager
+def kept(base: Path, campaign: str, patience: float = 60.0) -> Iterator[bool]:
+    """Keep another process from writing the books meanwhile; false if one still does after `patience` s."""
+    path = folders.running(base, campaign).with_name(f"{_LOCK}-{campaign}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            held = files.lock(path, str(os.getpid()))
+        except files.LockedError:
+            if time.monotonic() > deadline:
+                yield False
+                return
+            time.sleep(0.2)
+            continue
+        with held:
+            yield True
+        return
+
+
+def add_to_manifest(base: Path, campaign: str) -> list[str]:
+    """Add what was measured to the campaign's manifest, so that a later change is found; say why not."""
+    folder = folders.finished(base, campaign).parent
+    if not folder.is_dir():
+        return []
+
+    def renewed(named: Collection[str]) -> set[str]:
+        gone = tuple(f"runs/{name}/" for name in _retracted(base, campaign, named))
+        return {name for name in named if name == SACCT or name.startswith(gone)}
+
+    return [str(fault) for fault in manifest.extend(folder, f"data/raw/{campaign}", renewed)]
+
+
+def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
+    """Return the runs that have become failed attempts, under other names, since a manifest was written."""
+    known = {name.split("/")[1] for name in named if name.startswith("runs/")}
+    new = (name for name in folders.recorded(base, campaign) - known if ".failed-" in name)
+    records = (files.read_json(folders.finished(base, campaign) / name / folders.RECORD) for name in new)
+    return {str(record["attempt_at"]) for record in records if record.get("retracted")}
+
+
+class Books:
+    """Keeps the books of a campaign that is being measured; `go_on` if equal failures shall not stop it."""
+
+    def __init__(self, campaign: str, base: Path, *, go_on: bool = False) -> None:
+        self._campaign, self._base, self._go_on = campaign, base, go_on
+        self._before = folders.recorded(base, campaign)
+        self._there = set[str]()
+        self._asked = time.monotonic()
+        self._stopped = False
+        (folders.running(base, campaign) / STOPPED).unlink(missing_ok=True)
+
+    def keep(self) -> None:
+        """Take in what has arrived since the last call."""
+        there = folders.recorded(self._base, self._campaign)
+        if there != self._there:
+            self._there = there
+            with kept(self._base, self._campaign, 0) as mine:
+                if mine:
+                    add_to_manifest(self._base, self._campaign)
+            why = (
+                ""
+                if self._go_on or self._stopped
+                else equal_failures(self._base, self._campaign, self._before)
+            )
+            if why:
+                self._stopped = True
+                self._stop(why)
+        if time.monotonic() - self._asked > _INTERVAL and workflow.on_slurm(self._campaign, self._base):
+            self._asked = time.monotonic()
+            with kept(self._base, self._campaign, 0) as mine:
+                if mine:
+                    accounting.account(self._base, self._campaign, patience=0)
+
+    def _stop(self, why: str) -> None:
+        """Start no further run: take those that wait out of the queue, and end Snakemake after the others."""
+        what = f"stopped after {EQUAL} equal failures: {why}"
+        with contextlib.suppress(OSError):
+            files.write_json(folders.running(self._base, self._campaign) / STOPPED, {"what": what})
+        print(f"{self._campaign}: {what}", file=sys.stderr, flush=True)
+        with contextlib.suppress(BenchbookError):
+            jobs = (resume.queued(self._campaign, self._base) or {}).values()
+            if jobs and shutil.which("scancel"):
+                shell.run(["scancel", "--state=PENDING", *sorted(jobs, key=int)], 60)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def stopped(base: Path, campaign: str) -> list[str]:
+    """Say why the last start has ended early, and how to go on all the same; nothing if it has not."""
+    found = files.read_json(folders.running(base, campaign) / STOPPED)
+    remedy = f"put it right, or go on all the same with --config measure={campaign} go_on=yes"
+    return [f"{campaign}: {found['what']}; {remedy}"] if "what" in found else []
+
+
+def equal_failures(base: Path, campaign: str, before: set[str]) -> str:
+    """Return the reason of the third attempt since `before` that failed alike; empty while there is none.
+
+    Attempts of one application with one MPI library count, as long as none of its runs has become good.
+    """
+    failed, good = Counter[tuple[str, str, str]](), set[tuple[str, str]]()
+    for name in sorted(folders.recorded(base, campaign) - before):
+        record = files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        what = str(record.get("application", "")), str(record.get("mpi", ""))
+        reason = str(record.get("reason") or "")
+        if not reason:
+            good.add(what)
+        elif not reason.startswith(_FROM_OUTSIDE):
+            failed[(*what, reason)] += 1
+    for (application, mpi, reason), count in failed.items():
+        if count >= EQUAL and (application, mpi) not in good:
+            return f"{application} with {mpi or 'its MPI library'}: {reason}"
+    return ""
