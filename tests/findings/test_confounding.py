@@ -322,6 +322,23 @@ def test_sentence__another_day() -> None:
     )
 
 
+@pytest.mark.parametrize(("own", "named"), [(8, True), (9, True), (7, False), (5, False)])
+def test_confounding__sides_mostly_on_hosts_of_their_own(own: int, named: bool) -> None:
+    """8 of 10 runs a side on its own of two hosts: Cramér's V is 0.6, and Fisher's exact p 0.023."""
+    rng = np.random.default_rng((SEED, 11, own))
+    hosts = ["n1"] * own + ["n2"] * 10 + ["n1"] * (10 - own)
+    values = 100 * np.exp(rng.normal(0, SCATTER, 20)) * np.repeat([1.2, 1.0], 10)
+    made = repeats(values, "figure_of_merit", figure_of_merit_unit="Gflop/s", nodes=2)
+    sides = [*({"mpi": "a"},) * 10, *({"mpi": "b"},) * 10]
+    found = conclusions(
+        campaign(
+            [{**row, **side, "node_list": host} for row, side, host in zip(made, sides, hosts, strict=True)]
+        )
+    )
+    assert [one.finding.confounded is not None for one in found if one.question.compare] == [named]
+    assert all("mostly ran on different hosts" in one.sentence for one in mixed(found))
+
+
 def test_claim__a_confounded_effect_does_not_hold() -> None:
     rows = [*rates(12.0, mpi="a", interconnect="x"), *rates(10.0, mpi="b", interconnect="y")]
     compare = Comparison("mpi", ("a", "b"), ("interconnect",))

@@ -33,6 +33,7 @@ from analysis.schema.factors import BY_NAME, FACTORS, FOLLOWS, TABLE, is_known
 
 MOST = 3  # factors that an effect is said to be of; what differs in more is not compared
 _BY_CHANCE = 0.05  # sides that runs in a random order separate as often as this were not kept apart
+_UNEQUAL = 0.55  # Cramér's V of sides and hosts
 _MOST_REPEATS = 1000  # that a matrix can have
 _MOST_STEPS = 400  # that are tried from all cells of several effects
 # 1.96 for an interval at 95 %, 1.64 to have nine of ten clear of no effect: intervals of ranks are wide.
@@ -154,7 +155,7 @@ def _conditions(changed: Iterable[str], top: pd.DataFrame, bottom: pd.DataFrame)
         [set(filter(None, str(text).split(","))) for text in part["node_list"]] for part in (top, bottom)
     ]
     known = all(map(all, hosts))
-    if known and not _IN_MACHINE & set(changed) and _apart(*hosts):
+    if known and not _IN_MACHINE & set(changed) and (_apart(*hosts) or _mostly_apart(*hosts)):
         yield HOST
 
 
@@ -191,6 +192,23 @@ def _apart(top: Sequence[Iterable[Any]], bottom: Sequence[Iterable[Any]]) -> boo
     for own in np.unique(group, return_counts=True)[1].tolist():
         ways = [count + (ways[at - own] if at >= own else 0) for at, count in enumerate(ways)]
     return ways[len(top)] / math.comb(len(runs), len(top)) < _BY_CHANCE
+
+
+def _mostly_apart(top: Sequence[Iterable[str]], bottom: Sequence[Iterable[str]]) -> bool:
+    """Tell whether the sides used the same few hosts, but so unequally that their effect may be taken for one.
+
+    That is 80 % of each side on hosts of its own, or as unequal by Cramér's V, and no chance.
+    """
+    names = [",".join(sorted(one)) for one in (*top, *bottom)]
+    labels, codes = np.unique(names, return_inverse=True)
+    if not 2 <= len(labels) <= len(names) // 4:
+        return False
+    table = np.array([np.bincount(part, minlength=len(labels)) for part in np.split(codes, [len(top)])])
+    found = stats.chi2_contingency(table, correction=False)
+    if found.statistic < _UNEQUAL**2 * len(names):
+        return False
+    p = stats.fisher_exact(table).pvalue if len(labels) == 2 else found.pvalue
+    return bool(p < _BY_CHANCE / 2)
 
 
 # ---- what a reader must know of the runs

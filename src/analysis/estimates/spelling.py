@@ -226,7 +226,7 @@ def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str
 _APART = {
     DAY: "all of {0} was measured on another day",
     ORDER: "{0} and {1} ran one after the other",
-    HOST: "{0} and {1} ran on different hosts",
+    HOST: "{0} and {1} mostly ran on different hosts",
 }
 _COUNTS = (
     "",
