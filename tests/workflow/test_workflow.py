@@ -39,7 +39,8 @@ def test_workflow__builds_the_site_from_raw_files(built: Path) -> None:
     results = built / "results"
     pages = {path.name for path in (results / "site").glob("*.html")}
     assert pages == {"index.html", "provenance.html", "report-hpcg2014.html", "first.html", "second.html"}
-    assert "<h1>Which conclusions of HPC benchmark reports hold?</h1>" in (results / "site/index.html").read_text()
+    title = "<h1>Which conclusions of HPC benchmark reports hold?</h1>"
+    assert title in (results / "site/index.html").read_text()
     # Three and two runs were laid into the raw folders.
     for name, said in (("first", "one hpcg2014 3 runs\n"), ("second", "two hpcg2014 2 runs\n")):
         page = nbformat.read(results / f"notebooks/{name}.ipynb", as_version=4)

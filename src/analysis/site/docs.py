@@ -42,8 +42,8 @@ class Doc:
 def read(folder: Path) -> list[Doc]:
     """Read every ``*.md`` below a folder, ordered for a reader.
 
-    Sorted by kind, in the order of the README next to the folder. Raises `ConfigError` if a page has no heading
-    or links to one that does not exist, `BenchbookError` if one loads something from the network.
+    Sorted by kind, in the order of the README next to the folder. Raises `ConfigError` if a page has no
+    heading or links to one that does not exist, `BenchbookError` if one loads something from the network.
     """
     paths = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path))
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
