@@ -12,6 +12,16 @@ from analysis.site.front import MenuGroup
 from analysis.site.page import PageContent
 from analysis.site.words import EVIDENCE
 
+# Pages that are no notebook's.
+_SITE = (
+    {"title": "Answers", "url": "index.html", "about": "front page, seven questions, contradictions"},
+    {"title": "All claims", "url": "index.html#claims", "about": "scoreboard, verdicts, filter"},
+    {
+        "title": "Provenance",
+        "url": "provenance.html",
+        "about": "campaigns, raw files, checksums, versions, commit",
+    },
+)
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
 
 
@@ -27,6 +37,7 @@ def index(
     entries = [_claim(row, group.anchor) for group in board.groups for row in group.rows]
     entries += [_page(page, groups.get(page.name, "")) for page in pages]
     entries += [_report(one) for one in reports]
+    entries += [{**one, "kind": "page", "where": "page"} for one in _SITE]
     entries += [entry for doc in docs for entry in _doc(doc)]
     return {"entries": entries}
 
@@ -84,7 +95,7 @@ def _report(one: Any) -> dict[str, Any]:
 def _doc(doc: Doc) -> Iterator[dict[str, Any]]:
     """Make an entry for a page of the documentation, and one for each of its sections."""
     parts = _HEADING.split(str(doc.body))
-    yield _passage(doc, doc.title, "", parts[0])
+    yield {**_passage(doc, doc.title, "", parts[0]), "alias": doc.name.rpartition("/")[2]}
     for anchor, heading, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         yield _passage(doc, _text(heading), f"#{anchor}", text)
 
@@ -98,7 +109,7 @@ def _passage(doc: Doc, title: str, fragment: str, text: str) -> dict[str, Any]:
         "where": f"documentation · {doc.title}",
         "about": doc.title,
         "body": " ".join(dict.fromkeys(_text(text).split())),
-        "boost": 0.6 if reference else 0.9,
+        "boost": (0.6 if reference else 0.9) * (0.8 if fragment else 1.0),
     }
 
 

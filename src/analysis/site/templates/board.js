@@ -5,7 +5,7 @@
   const output = document.getElementById("shown");
   const reset = form.querySelector("[type=reset]");
   const fields = [...form.elements].filter((e) => e.name);
-  const FEW = 30; // rows that are opened at once
+  const FEW = 20; // rows that are opened at once
 
   const fill = async (group) => {
     const list = group.querySelector(".rows");
@@ -48,7 +48,7 @@
       const details = group.firstElementChild;
       details.open = want.length > 0 && here > 0 && found.length <= FEW;
       if (group.dataset.filled) narrow(group);
-      else if (details.open) await fill(group);
+      else if (details.open) fill(group);
     }
     output.textContent = `${found.length} of ${claims.length}`;
     if (want.length && !found.length) output.textContent += ". No claim passes all filters: clear one of them";

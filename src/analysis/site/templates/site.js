@@ -55,6 +55,7 @@
       };
       add(one.body || "", 1);
       add(one.about || "", 3);
+      add(one.alias || "", 8);
       add(one.title, 8);
       for (const word of weights.keys()) df.set(word, (df.get(word) || 0) + 1);
       return { ...one, weights, length: words(one.title).length };
@@ -77,9 +78,13 @@
     return row[b.length];
   };
 
+  const COMMON = new Set("a an and are at be by do does for from how in is it of on or per s t than that the to what which with".split(" "));
+  const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(word));
+
   // What a word of the question may be in the index, each with its weight.
   const forms = (word) => {
     const found = new Map([[word, 1]]);
+    if (/^\d+$/.test(word)) found.set(`${word}%`, 0.9);
     for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
     if (word.length >= 3)
       for (const other of index.vocabulary)
@@ -89,19 +94,23 @@
         const far = distance(word, other);
         if (far <= (word.length > 6 ? 2 : 1)) found.set(other, 0.4 / far);
       }
-    return [...found].filter(([one]) => index.df.has(one));
+    // A synonym that is rarer than the word itself must not count more than the word.
+    return [...found]
+      .filter(([one]) => index.df.has(one))
+      .map(([one, weight]) => [one, weight * Math.min(rarity(one), index.df.has(word) ? rarity(word) : Infinity)]);
   };
 
   const find = (question, most = 15) => {
-    const total = index.entries.length;
-    const asked = [...new Set(words(question))].map(forms);
+    const said = [...new Set(words(question))];
+    const telling = said.filter((word) => !COMMON.has(word));
+    const asked = (telling.length ? telling : said).map(forms);
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
       for (const one of asked) {
         let best = 0;
         for (const [word, weight] of one)
-          best = Math.max(best, weight * (entry.weights.get(word) || 0) * Math.log(1 + total / index.df.get(word)));
+          best = Math.max(best, weight * (entry.weights.get(word) || 0));
         score += best;
         met += best > 0;
       }

@@ -1,0 +1,171 @@
+"""The search box in a real browser: forty questions with their first hit, over the real reports and docs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.base import project
+from analysis.claims.model import load_report
+from analysis.estimates.contents import load_config
+from analysis.site.build import Front, build
+from analysis.site.page import PageInput
+from analysis.site.provenance import Provenance
+from tests.browser import CHROMIUM, Browser
+from tests.site import mock as site_mock
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+ROOT = Path(__file__).parents[2]
+# What is asked -> the first hit.
+QUERIES = [
+    ("Wh", "cpu-frequency-energy.html"),
+    ("watt", "cpu-frequency-energy.html"),
+    ("energy per job", "cpu-frequency-energy.html"),
+    ("dual rank", "index.html#lsdyna2014-mem-dual-rank-better"),
+    ("RoCE", "index.html#sharp2019-allreduce-sharp-over-roce-210pct"),
+    ("167%", "index.html#lsdyna2014-cpu-ivb-over-nhm-167pct"),
+    ("234 %", "index.html#hpcg2014-cpu-athena-234pct"),
+    ("FDR 1GbE 7 times", "index.html#lsdyna2014-ic-fdr-over-1gbe-7x"),
+    ("InfiniBand Ethernet LS-DYNA", "lsdyna-interconnect.html"),
+    ("jobs a day", "placement.html"),
+    ("77 %", "index.html#lsdyna2014-place-two-jobs-77pct"),
+    ("MPI library", "mpi-library.html"),
+    ("Nehalem", "index.html#lsdyna2014-cpu-ivb-over-nhm-167pct"),
+    ("Shanghai run time", "index.html#lsdyna2009-cpu-shanghai-20pct-runtime"),
+    ("electricity saving", "index.html#openatom2010-pwr-saving-grows-with-size"),
+    ("Allreduce 27", "index.html#lsdyna2014-prof-time-allreduce-27pct"),
+    ("seven sizes", "index.html#hpcg2014-prof-seven-sizes"),
+    ("memory of a node", "memory.html"),
+    ("compiler flags", "index.html#hpcg2014-cc-little-advantage"),
+    ("CPU frequency", "report-archer2022.html"),
+    ("how to cite", "docs/how-to.html#cite-a-result"),
+    ("import", "docs/import.html"),
+    ("power meter", "docs/power.html#which-meter-counts"),
+    ("statistics", "docs/statistics.html"),
+    ("false discoveries", "docs/statistics-study.html#false-discoveries"),
+    ("add a claim", "docs/claims.html#add-a-claim"),
+    ("OpenFOAM scaling", "openfoam-scaling.html"),
+    ("CASTEP", "castep-scaling.html"),
+    ("VASP", "vasp-placement.html"),
+    ("provenance", "provenance.html"),
+    ("infinband 174", "index.html#openatom2010-ic-ib-over-10gige-174pct"),
+    ("interconect", "interconnect.html"),
+    ("linear scalability", "index.html#openatom2010-concl-linear-scalability"),
+    ("HDR100 Omni-Path 18 %", "index.html#sharp2019-lsdyna-hdr100-over-opa-18pct"),
+    ("8.9 % dual-rank", "index.html#lsdyna2014-mem-dual-1600-over-single-1866-8-9pct"),
+    ("links of clouds", "cloud-links.html"),
+    ("glossary", "docs/glossary.html"),
+    ("whatif", "docs/reference/commands.html#benchbook-whatif"),
+    ("slides", "docs/report.html"),
+    ("tutorial", "docs/tutorial.html"),
+    ("contradictions", "index.html"),
+    ("ARCHER2", "report-archer2022.html"),
+    ("repeats vary", "vm-hpcg-repeats.html"),
+    ("scoreboard", "index.html#claims"),
+]
+
+
+def question(entry: dict[str, Any]) -> str:
+    """Return the title of a page of the build, or the first heading of its notebook."""
+    cells = json.loads((ROOT / "notebooks" / entry["notebook"]).read_text())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    headings = [found[1] for found in (re.search(r"^# (.+)$", text, re.MULTILINE) for text in texts) if found]
+    return str(entry.get("title") or headings[0])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site of the repository without its datasets: no claim is tested, no page has an answer."""
+    folder = tmp_path_factory.mktemp("search")
+    config = load_config(ROOT)
+    pages = []
+    for entry in config["pages"]:
+        path = site_mock.notebook(folder / f"{entry['name']}.ipynb", question(entry), "")
+        used = ", ".join(project.as_list(entry, "campaign"))
+        pages.append(
+            PageInput(entry["name"], path, "measured", used, question(entry), (), entry.get("group", ""))
+        )
+    topics = {entry["name"]: entry.get("topics", ()) for entry in config["pages"]}
+    reports = [load_report(project.claims(name, ROOT)) for name in config["reports"]]
+    asked = Front(config["front"], {}, topics)
+    build([], pages, Provenance(), folder / "out", reports=reports, docs=ROOT / "docs", asked=asked)
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def browser(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as one:
+        one.size(1360, 900)
+        one.open((site / "index.html").as_uri())
+        one.run("benchbook.ready().then(() => true)")
+        yield one
+
+
+def found(browser: Browser, text: str) -> tuple[bool, list[str]]:
+    answer = browser.run(
+        f"(() => {{ const {{ exact, hits }} = benchbook.find({json.dumps(text)});"
+        " return [exact, hits.map((one) => one.url)]; })()"
+    )
+    return answer[0], answer[1]
+
+
+@pytest.mark.parametrize(("text", "first"), QUERIES)
+def test_search__first_hit(browser: Browser, text: str, first: str) -> None:
+    exact, hits = found(browser, text)
+    assert exact
+    assert hits[0] == first
+    assert len(hits) <= 15
+
+
+def test_search__has_forty_questions() -> None:
+    assert len(QUERIES) == len({text for text, _ in QUERIES}) >= 40
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("167%", "167 %"), ("dual-rank", "dual rank"), ("1 GbE", "1GbE"), ("watt", "Watts"), ("wh", "WH")],
+)
+def test_search__spelling_does_not_matter(browser: Browser, text: str, same: str) -> None:
+    assert found(browser, text) == found(browser, same)
+    assert found(browser, text)[1]
+
+
+def test_search__without_a_hit_gives_the_nearest_and_says_so(browser: Browser) -> None:
+    exact, hits = found(browser, "Allreduce on Jupiter's moons")
+    assert not exact
+    assert "allreduce" in hits[0]
+    assert found(browser, "zzqx") == (False, [])
+
+
+def test_search__box_lists_the_hits_and_follows_the_keys(browser: Browser, site: Path) -> None:
+    browser.open((site / "provenance.html").as_uri())
+    browser.run("document.getElementById('find').focus()")
+    browser.type("167 %")
+    browser.until("document.querySelectorAll('#hits a').length === 1")
+    assert browser.run("document.getElementById('found').textContent") == "1 hit, the best first"
+    browser.key("ArrowDown")
+    assert browser.run("document.activeElement.href").endswith(
+        "index.html#lsdyna2014-cpu-ivb-over-nhm-167pct"
+    )
+    browser.key("Escape")
+    assert browser.run("document.querySelector('.hits').hidden") is True
+    browser.run("document.getElementById('find').value = ''")
+    browser.type("zzqx")
+    browser.until("document.getElementById('found').textContent.startsWith('Nothing here has these words.')")
+    assert browser.errors == []
+
+
+def test_search__an_index_that_is_gone_says_what_to_do(browser: Browser, site: Path, tmp_path: Path) -> None:
+    (tmp_path / "provenance.html").write_text((site / "provenance.html").read_text())
+    (tmp_path / "site.js").write_text((site / "site.js").read_text())
+    browser.open((tmp_path / "provenance.html").as_uri())
+    browser.run("document.getElementById('find').focus()")
+    browser.type("FDR")
+    browser.until("document.getElementById('found').textContent !== ''")
+    said = browser.run("document.getElementById('found').textContent")
+    assert said == "data/search.js is missing: build the site again with make report"
