@@ -12,6 +12,7 @@ import numpy as np
 from .merits.texts import SAMPLES as MERITS
 from .power.test_cpu import LIKWID, PERF, PERF_TABLE, POWERSTAT, TURBO
 from .power.test_devices import BARE, POWER, T0, WT, xml
+from .power.test_dmon import PROMETHEUS, SMI, TELEGRAF
 from .power.test_ipmi import FREE, block
 from .power.test_node import EACCT, GEOPM
 from .test_caliper import PROFILE as CALIPER
@@ -57,6 +58,9 @@ _TEXTS = {
         FREE.format(watts=w, unit="Watts", stamp=f"12/29/2026 - 08:58:0{i}", state="Active")
         for i, w in enumerate((164, 165))
     ),
+    "gpu_dmon": SMI,
+    "prometheus": PROMETHEUS,
+    "telegraf": TELEGRAF,
     "perf": PERF,
     "perf_stat": PERF_TABLE,
     "likwid": LIKWID,

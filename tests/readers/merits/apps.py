@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import json
+
 # AMG2023 of 2024 (`amg.c`): 1.2e9 nonzeros over 3 s of setup and 6 s of solve.
 AMG2023 = """\
 Running with these driver parameters:
@@ -324,7 +326,66 @@ PERFTEST = """\
 ---------------------------------------------------------------------------------------
 """
 
+# fio 3.26, JSON: 1000 MiB written in 8 s.
+FIO = json.dumps(
+    {
+        "fio version": "fio-3.26",
+        "jobs": [
+            {
+                "jobname": "seqwrite",
+                "error": 0,
+                "desc": "one writer of 1000 MiB, blocks of 1 MiB, " * 12,
+                "read": {"io_bytes": 0, "bw_bytes": 0, "bw": 0, "iops": 0.0, "runtime": 0, "total_ios": 0},
+                "write": {
+                    "io_bytes": 1048576000,
+                    "bw_bytes": 131072000,
+                    "bw": 128000,
+                    "iops": 125.0,
+                    "runtime": 8000,
+                    "total_ios": 1000,
+                    "lat_ns": {"min": 10, "max": 9000, "mean": 7950000.5},
+                },
+            }
+        ],
+    }
+)
+# Terse 3 (`HOWTO.rst`): total KiB, KiB/s, operations per second, ms of reads; then of writes from field 47.
+FIO_TERSE = ";".join(
+    [
+        "3",
+        "fio-3.26",
+        "seqwrite",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+        *["0"] * 37,
+        "1024000",
+        "128000",
+        "125",
+        "8000",
+    ]
+)
+
+# mllog of training 3.0.
+MLPERF = "".join(
+    f':::MLLOG {{"namespace": "", "time_ms": {ms}, "event_type": "{kind}", "key": "{key}", "value": {value}, '
+    f'"metadata": {{"file": "main.py", "lineno": 57{more}}}}}\n'
+    for ms, kind, key, value, more in (
+        (1682863092888, "POINT_IN_TIME", "submission_benchmark", '"unet3d"', ""),
+        (1682863092888, "POINT_IN_TIME", "submission_division", '"closed"', ""),
+        (1682863100204, "POINT_IN_TIME", "global_batch_size", "32", ""),
+        (1682863110337, "INTERVAL_START", "run_start", "null", ""),
+        (1682865340000, "POINT_IN_TIME", "eval_accuracy", "0.90875", ""),
+        (1682865340680, "INTERVAL_END", "run_stop", "null", ', "status": "success", "epoch": 1460'),
+    )
+)
+
 APPS = {
+    "fio": FIO,
+    "mlperf": MLPERF,
     "babelstream": BABELSTREAM,
     "castep": CASTEP,
     "cp2k": CP2K,
@@ -340,6 +401,8 @@ APPS = {
 }
 # By eye: figure of merit, unit, step, time by the program's own clock, ranks, threads, nodes; and the version.
 KNOWN_APPS = {
+    "fio": (float("nan"), "", float("nan"), float("nan"), -1, -1, -1),
+    "mlperf": (2230.343, "s", 0.001, 2230.343, -1, -1, -1),
     "babelstream": (503316.48, "MB/s", 0.001, float("nan"), -1, -1, -1),
     "castep": (64.0, "s", 0.01, 64.0, 64, -1, -1),
     "cp2k": (15.537, "s", 0.001, 15.537, 96, 4, -1),
@@ -354,6 +417,7 @@ KNOWN_APPS = {
     "quicksilver": (8e9, "1/s", 1e6, float("nan"), 8, 3, -1),
 }
 VERSIONS_APPS = {
+    "fio": "3.26",
     "babelstream": "5.0",
     "castep": "20.11",
     "cp2k": "7.1",
@@ -365,6 +429,7 @@ VERSIONS_APPS = {
     "quicksilver": "2023-Aug-18-15:12:10",
 }
 CLOSED_BY_APPS = {
+    "mlperf": "1460}}\n",
     "babelstream": "0.00121     \n",
     "castep": "64.00 s\n",
     "cp2k": "PROGRAM ENDED AT",

@@ -20,7 +20,7 @@ from analysis.readers.merits.output import agree, figure, step
 from analysis.schema import registry
 
 from . import texts
-from .apps import KNOWN_APPS, VERSIONS_APPS, WRONG
+from .apps import FIO_TERSE, KNOWN_APPS, VERSIONS_APPS, WRONG
 from .texts import TEXTS
 
 
@@ -93,6 +93,27 @@ def test_merits__wrong_digit_is_contradicted_by_the_rest(engine: str) -> None:
     ds = read(engine, TEXTS[engine].replace(*WRONG[engine]))
     assert (ds.complete, math.isnan(float(ds.figure_of_merit))) == (False, True)
     assert "a number is damaged: get the output again" in ds.warnings[0]
+
+
+def test_fio__json_and_terse_read_alike_and_a_wrong_rate_is_named() -> None:
+    for text in (TEXTS["fio"], FIO_TERSE + "\n"):
+        ds = read("fio", text)
+        assert (ds.complete, named(ds, "write"), named(ds, "write iops")) == (True, [131072000.0], [125.0])
+        assert set(ds.case.values) == {"seqwrite"}
+        found = figure(ds, "write", case="seqwrite")
+        assert found is not None
+        assert found.unit == "B/s"
+    wrong = read("fio", TEXTS["fio"].replace("131072000", "141072000"))
+    assert wrong.complete is False
+    failed = read("fio", TEXTS["fio"].replace('"error": 0', '"error": 5'))
+    assert bool(failed.valid) is False
+
+
+def test_mlperf__run_without_success_failed() -> None:
+    ds = read("mlperf", TEXTS["mlperf"].replace("success", "aborted"))
+    assert (ds.complete, bool(ds.valid)) == (True, False)
+    endless = read("mlperf", TEXTS["mlperf"].replace("run_stop", "run_went"))
+    assert endless.complete is False
 
 
 def named(ds: xr.Dataset, name: str) -> list[float]:
@@ -295,7 +316,7 @@ def test_output__step_of_a_printed_number(text: str, expected: float) -> None:
     np.testing.assert_equal(step(text), expected)
 
 
-@pytest.mark.parametrize("engine", sorted(set(TEXTS) - {"ramble", "reframe"}))
+@pytest.mark.parametrize("engine", sorted(set(TEXTS) - {"fio", "ramble", "reframe"}))
 def test_merits__a_launchers_tags_make_no_difference(engine: str) -> None:
     tagged = "".join(f"[1,0]<stdout>: {line}" for line in TEXTS[engine].splitlines(keepends=True))
     plain, found = (
@@ -316,7 +337,7 @@ def test_merits__time_grows_no_faster_than_the_text(engine: str) -> None:
         try:
             readers.parse(data, "f", engine=engine)
         except ReadError:
-            assert engine in ("ramble", "reframe")
+            assert engine in ("fio", "ramble", "reframe")
         return time.perf_counter() - begin
 
     seconds(100)

@@ -1,0 +1,97 @@
+"""Power of GPUs sampled by dmon, and what Prometheus and Telegraf keep."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from analysis import readers
+from analysis.base.errors import ReadError
+from analysis.energy import energy
+
+# `nvidia-smi dmon -s p -o DT`; `dcgmi dmon -e 1001,155` and `-e 156`.
+SMI = """\
+#Date       Time        gpu    pwr  gtemp  mtemp
+#YYYYMMDD   HH:MM:SS    Idx      W      C      C
+ 20260301   10:00:00      0     40     35      -
+ 20260301   10:00:00      1     60     35      -
+ 20260301   10:00:01      0    140     35      -
+ 20260301   10:00:01      1      -     35      -
+"""
+DCGM = """\
+#Entity   GRACT        POWER
+ID                     W
+GPU 0     0.000        100.000
+GPU 1     0.000        58.123
+GPU 0     0.998        200.000
+GPU 1     0.998        N/A
+"""
+PROMETHEUS = json.dumps(
+    {
+        "status": "success",
+        "data": {
+            "resultType": "matrix",
+            "result": [
+                {
+                    "metric": {"__name__": "DCGM_FI_DEV_POWER_USAGE", "Hostname": "n1", "gpu": gpu},
+                    "values": [[1772359200, watts], [1772359210, watts]],
+                }
+                for gpu, watts in (("0", "100.5"), ("1", "50"))
+            ],
+        },
+    }
+)
+TELEGRAF = "".join(
+    f"nvidia_smi,host=n1,index={gpu},name=Tesla\\ V100 "
+    f'power_draw={watts},power_limit=300,driver="535 x" {ns}\n'
+    for ns in (1772359200000000000, 1772359210000000000)
+    for gpu, watts in (("0", "100.5"), ("1", "50"))
+)
+
+
+def test_nvidia_smi_dmon__times_gpus_and_blanks() -> None:
+    ds = readers.parse(SMI.encode(), "f", tz="UTC")
+    assert readers.engines_of(SMI.encode())[0] == "gpu_dmon"
+    assert ds.meter.values.tolist() == ["0", "1"]
+    assert ds.power.sel(meter="0").values.tolist() == [40.0, 140.0]
+    assert str(ds.time.values[0])[:19] == "2026-03-01T10:00:00"
+    assert ds.power.sel(meter="1").isnull().values.tolist() == [False, True]
+
+
+def test_dcgmi_dmon__needs_a_start_and_counts_joules() -> None:
+    start = {"start": "2026-03-01T10:00:00Z", "interval": 10.0}
+    ds = readers.parse(DCGM.encode(), "f", **start)
+    # 100 W, then 200 W, 10 s apart: a trapezium of 1500 J
+    assert energy(ds.sel(meter=["0"]), *ds.time.values[[0, 1]])["energy"].item() == 1500.0
+    counter = "#Entity   TOTEC\nID        mJ\nGPU 0     1000000\nGPU 0     2500000\n"
+    ds = readers.parse(counter.encode(), "f", **start)
+    assert ds.energy_counter.values.tolist() == [[0.0, 1500.0]]
+    undated = readers.parse(DCGM.encode(), "f")
+    assert undated.warnings == ["f:0: the log has no date; times count from 1970; pass start= with a date"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [(PROMETHEUS, ["n1/0", "n1/1"]), (TELEGRAF, ["n1/0/Tesla V100", "n1/1/Tesla V100"])]
+)
+def test_exports__hold_the_same_readings(text: str, names: list[str]) -> None:
+    ds = readers.parse(text.encode(), "f")
+    assert ds.meter.values.tolist() == names
+    assert ds.power.values.tolist() == [[100.5, 100.5], [50.0, 50.0]]
+    assert energy(ds, *ds.time.values[[0, 1]])["energy"].values.tolist() == [1005.0, 500.0]
+    assert ds.complete is True
+
+
+def test_prometheus__counters_in_mj_and_mixed_series() -> None:
+    joules = PROMETHEUS.replace("DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION")
+    joules = joules.replace('[1772359210, "100.5"]', '[1772359210, "2100.5"]')
+    ds = readers.parse(joules.encode(), "f")
+    assert ds.energy_counter.values[0].tolist() == pytest.approx([0.0, 2.0])
+    mixed = PROMETHEUS.replace("DCGM_FI_DEV_POWER_USAGE", "kepler_node_joules_total", 1)
+    with pytest.raises(ReadError, match="powers and energy counters in one answer"):
+        readers.parse(mixed.encode(), "f")
+
+
+def test_telegraf__line_that_is_cut_is_named() -> None:
+    ds = readers.parse((TELEGRAF + "nvidia_smi,host=n1,ind\n").encode(), "f")
+    assert (ds.complete, ds.warnings) == (False, ["f:5: no line of the protocol; the line is not used"])
