@@ -94,4 +94,4 @@ def test_prometheus__counters_in_mj_and_mixed_series() -> None:
 
 def test_telegraf__line_that_is_cut_is_named() -> None:
     ds = readers.parse((TELEGRAF + "nvidia_smi,host=n1,ind\n").encode(), "f")
-    assert (ds.complete, ds.warnings) == (False, ["f:5: no line of the protocol; the line is not used"])
+    assert (ds.complete, ds.warnings) == (False, ["f:5: no line in the protocol; the line is not used"])

@@ -23,7 +23,7 @@ def _is_power(field: str) -> bool:
 
 
 def _points(text: str) -> list[tuple[dict[str, str], str, float, int]]:
-    """Return the powers of a line: tags, field, W, ns since 1970; none if it is not of the protocol."""
+    """Return the powers of a line: tags, field, W, ns since 1970; none if it is another line."""
     found = _LINE.fullmatch(text)
     if found is None:
         return []
@@ -37,7 +37,7 @@ def _points(text: str) -> list[tuple[dict[str, str], str, float, int]]:
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether one of the first lines is of the protocol and has a power."""
+    """Tell whether one of the first lines has a power, in the line protocol."""
     return any(map(_points, head[:16_384].decode(errors="replace").split("\n")[:50]))
 
 
@@ -48,7 +48,7 @@ def parse(log: MeterLog) -> MeterReadings:
     for number, line in enumerate(log.lines(), 1):
         points = _points(line.strip())
         if not points and line.strip() and not _LINE.fullmatch(line.strip()):
-            log.faults.damage(number, "no line of the protocol", "the line is not used")
+            log.faults.damage(number, "no line in the protocol", "the line is not used")
         for tags, field, watts, ns in points:
             names = [tags[name] for name in _TAGS if name in tags]
             meter = "/".join([*names, *([field] if len(points) > 1 else [])]) or field
