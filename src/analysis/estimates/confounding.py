@@ -195,7 +195,7 @@ def _apart(top: Sequence[Iterable[Any]], bottom: Sequence[Iterable[Any]]) -> boo
 
 
 def _mostly_apart(top: Sequence[Iterable[str]], bottom: Sequence[Iterable[str]]) -> bool:
-    """Tell whether the sides used the same few hosts, but so unequally that their effect may be taken for one.
+    """Tell whether the sides used the same few hosts, but each mostly its own.
 
     That is 80 % of each side on hosts of its own, or as unequal by Cramér's V, and no chance.
     """
