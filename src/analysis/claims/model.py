@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +16,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.models import Maybe, Model
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.question import Comparison, LevelOfReport, Question, Tariff
-from analysis.schema.factors import FactorName
+from analysis.schema.factors import TABLE, FactorName
 
 
 class ReportFacts(Model):
@@ -361,8 +363,22 @@ def load_report(path: Path) -> Report:
                 raise ConfigError.at(str(path), 0, f"id {name!r} is used twice", "an id belongs to one claim")
             seen.add(name)
         _check(claim, path)
+    _check_topics(claims, path)
     facts = content.report
     return Report(path.stem, facts.title, facts.publisher, facts.date, claims, facts.url, facts.own)
+
+
+def _check_topics(claims: Sequence[Claim], path: Path) -> None:
+    """Refuse a topic of a single claim that looks like a misspelt one: its claim would be on no page."""
+    counts = Counter(claim.topic for claim in claims)
+    common = {topic for topic, count in counts.items() if count > 1} | {
+        topic for row in TABLE for topic in row.topics
+    }
+    for topic, count in counts.items():
+        near = difflib.get_close_matches(topic, common, 1, 0.85)
+        if count == 1 and topic not in common and near:
+            what = f"topic {topic!r} is used once"
+            raise ConfigError.at(str(path), 0, what, f"is {near[0]!r} meant? or name it less alike")
 
 
 def _check(claim: Claim, path: Path) -> None:

@@ -338,9 +338,38 @@ def _shell(command: Any) -> None:
     command("completion", "cli.names:print_completion", what)("shell", choices=("bash", "zsh", "fish"))
 
 
+def _claims(command: Any) -> None:
+    """Declare what makes a claim from a sentence; on a terminal it asks for what no flag gives."""
+    add = command(
+        "claim", "cli.claims:claim", "make a claim from a sentence of a report, with a preview of its verdict"
+    )
+    add("action", choices=("new",))
+    what = "the report that has the sentence"
+    add("--report", required=True, metavar="REPORT", help=what).completer = _names_of("reports")
+    flags = {
+        "statement": "the sentence, in your words", "section": "where the report has it",
+        "lines": "the same, as lines of its text", "topic": "such as interconnect",
+        "id": "default: from the words",
+        "quantity": "speedup, gain, reduction, level, ... (docs/claims.md); a gain is in percent",
+        "variable": "a measure (default: the figure of merit)",
+        "factor": "what is compared, such as interconnect",
+        "treatment": "the level that is ahead", "baseline": "the level that it is compared with",
+        "order": "of a trend: levels in order, separated by commas",
+        "expect": "the figure as printed: 'over 5', 'about 24 %%', 'up to 135', '2 to 3', rising",
+    }  # fmt: skip
+    for flag, what in flags.items():
+        add(f"--{flag}", default="", metavar=flag.upper(), help=what)
+    add("--select", action="append", metavar="FACTOR=LEVEL", help="only these runs; may be repeated")
+    what = "preview it on this campaign; may be repeated (default: those of the build)"
+    add("--campaign", dest="campaigns", action="append", help=what).completer = _names_of("campaigns")
+    add("--new", action="store_true", help="accept a topic or levels that the report does not use yet")
+    add("--yes", action="store_true", help="do not ask; write it")
+
+
 _GROUPS: dict[str, tuple[Callable[[Any], None], ...]] = {
     "read and judge": (_reading,),
     "draw conclusions": (_concluding, _comparing),
+    "test a sentence": (_claims,),
     "bring or make a campaign": (_campaigns, _new_campaign),
     "measure": (_measuring,),
     "your shell": (_shell,),
@@ -362,6 +391,9 @@ _EXAMPLES = {
     "export": "export october october.zip --license CC-BY-4.0",
     "new-campaign": "new-campaign mine\nnew-campaign mine --by-hand\n"
     "new-campaign mine --from-slurm --application hpcg --nodes 1,2,4 --yes",
+    "claim": "claim new --report lsdyna2014\n"
+    "claim new --report hpcg2014 --statement 'FDR is 3 times as fast as 10GbE' --topic interconnect"
+    " --quantity speedup --factor interconnect --treatment ib-fdr --baseline 10gbe --expect 'about 3'",
     "plan": "plan mine\nplan mine --runs\nplan --claim hpcg2014-ic-fdr-over-1gbe-5x",
     "progress": "progress mine",
     "meters": "meters mine --nodes 'n[01-04]'",

@@ -4,17 +4,14 @@ The content of the file stays unchanged, byte for byte: an id keeps its first ex
 today, and your edits stay. Only new ids are added, at the end.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
-from analysis.base.errors import BenchbookError, ConfigError
-from analysis.base.files import write_text
 from analysis.claims.model import ALONG_LEVELS, load_report
+from analysis.claims.sentence import append, as_text
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.question import Comparison
 from analysis.findings.conclusion import STANDING, Conclusion
@@ -48,10 +45,7 @@ def write(found: Sequence[Conclusion], campaign: Campaign, path: Path) -> tuple[
         before = _HEAD.format(name=campaign.name, report=_indented(facts))
     new = [one for one in standing if one.id not in known]
     if new:
-        ending = "" if before.endswith("\n") else "\n"
-        text = before + ending + "".join(f"\n{_entry(one)}" for one in new)
-        _checked(text, path, [one.id for one in new])
-        write_text(path, text)
+        append(path, [as_text(as_entry(one)) for one in new], [one.id for one in new], before)
     return len(new), len(standing) - len(new)
 
 
@@ -60,28 +54,9 @@ def _days(campaign: Campaign) -> str:
     return str(starts.max().date()) if len(starts) else "not known"
 
 
-def _checked(text: str, path: Path, ids: Sequence[str]) -> None:
-    """Refuse a text that does not load with the new claims in it."""
-    with TemporaryDirectory() as folder:
-        trial = Path(folder) / path.name
-        trial.write_text(text, encoding="utf-8")
-        try:
-            there = {claim.id for claim in load_report(trial).claims}
-        except BenchbookError:
-            there = set()
-    if not set(ids) <= there:
-        what = "claims cannot be added at its end"
-        remedy = "let `claims:` be its last key, in block style, or move it aside"
-        raise ConfigError.at(os.path.relpath(path), 0, what, remedy)
-
-
 def _indented(content: Any, by: str = "  ") -> str:
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None)
     return "\n".join(f"{by}{line}" for line in text.rstrip().splitlines())
-
-
-def _entry(one: Conclusion) -> str:
-    return f"  -{_indented(as_entry(one), '    ')[3:]}\n"
 
 
 def as_entry(one: Conclusion) -> dict[str, Any]:

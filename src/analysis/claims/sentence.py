@@ -1,0 +1,211 @@
+"""A claim from a sentence: what a printed figure allows, the words of a report, an entry for its file."""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from analysis.base import project
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import write_text
+from analysis.claims.model import NOT_STATED, Report, load_report
+from analysis.schema.factors import TABLE
+
+_NUMBER = r"([+-]?\d+(?:\.\d+)?)"
+_UNIT = r" ?(%|x|×|times|[A-Za-z]\S*)?"
+# A printed figure with its words -> how it is expected.
+_FIGURE = re.compile(
+    rf"(?P<words>up to|at least|over|more than|at most|under|less than|almost|nearly|about|around|~)?"
+    rf" ?{_NUMBER}(?: ?(?:to|-) ?{_NUMBER})?{_UNIT}"
+)
+_NO_END = (
+    "claims cannot be added at its end",
+    "let `claims:` be its last key, in block style, or move it aside",
+)
+_WORDS = ("equal", "different", "rising", "falling")
+_AT_LEAST = ("at least", "over", "more than")
+_AT_MOST = ("at most", "under", "less than")
+_NEARLY = ("almost", "nearly")
+_ABOUT = ("about", "around", "~")
+_RELATIVE = ("%", "x", "×", "times")  # which the quantity implies
+
+
+def expectation(text: str) -> tuple[dict[str, Any], str]:
+    """Read a figure as a report prints it; return the entry ``expect`` and how strata are aggregated.
+
+    A figure stands for every value that rounds to it; ``about`` and the like widen it by a whole unit of its
+    last digit; ``almost 5`` is from what rounds to 5 up to 5; ``up to`` is the largest of all strata.
+
+    Raises
+    ------
+    ConfigError
+        If the text has no figure and is none of ``equal different rising falling``.
+
+    Examples
+    --------
+    >>> expectation("about 24")
+    ({'relation': 'range', 'value': 24, 'low': 23, 'high': 25}, 'all')
+    >>> expectation("up to 135 %")
+    ({'relation': 'range', 'value': 135, 'low': 134.5, 'high': 135.5}, 'max')
+    >>> expectation("over 5 times")
+    ({'relation': 'at-least', 'value': 5}, 'all')
+    """
+    if text in _WORDS:
+        return {"relation": text} | ({"tolerance": "5%"} if text == "equal" else {}), "all"
+    found = _FIGURE.fullmatch(" ".join(text.split()))
+    if found is None:
+        remedy = f"write it as printed: 'over 5', 'about 24 %', 'up to 135', '2 to 3', {', '.join(_WORDS)}"
+        raise ConfigError.at("--expect", 0, f"{text!r} has no figure", remedy)
+    words, first, last, unit = found["words"] or "", Decimal(found[2]), found[3], found[4] or ""
+    tail = {"unit": unit} if unit and unit not in _RELATIVE else {}
+    if words in (*_AT_LEAST, *_AT_MOST):
+        return {
+            "relation": "at-least" if words in _AT_LEAST else "at-most",
+            "value": _plain(first),
+        } | tail, "all"
+    step = Decimal(1).scaleb(int(first.as_tuple().exponent))
+    low, high = first - step / 2, first + step / 2
+    if last is not None:
+        low, high = first, Decimal(last)
+    elif words in _ABOUT:
+        low, high = first - step, first + step
+    elif words in _NEARLY:
+        high = first
+    entry: dict[str, Any] = {"relation": "range"} | ({} if last else {"value": _plain(first)})
+    return entry | {"low": _plain(low), "high": _plain(high)} | tail, "max" if words == "up to" else "all"
+
+
+def _plain(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def topics(report: Report) -> list[str]:
+    """Return the topics that a new claim can have: those of the report, then those of all factors."""
+    own = [claim.topic for claim in report.claims]
+    return list(dict.fromkeys([*own, *(topic for row in TABLE for topic in row.topics)]))
+
+
+def vocabulary(report: Report) -> dict[str, list[Any]]:
+    """Return the levels that the claims of a report use, by factor, as the report spells them."""
+    found: dict[str, dict[Any, None]] = {}
+    for claim in report.claims:
+        compare = claim.question.compare
+        named: list[tuple[str, Any]] = [*claim.conditions.items(), *(claim.question.select or {}).items()]
+        if compare:
+            named += [(compare.factor, level) for level in compare.levels]
+            named += [(name, level) for one in compare.where for name, level in one.items()]
+        for name, levels in named:
+            for level in levels if isinstance(levels, list | tuple) else [levels]:
+                if not isinstance(level, Mapping) and level != NOT_STATED:
+                    found.setdefault(name, {})[level] = None
+    return {name: list(levels) for name, levels in found.items()}
+
+
+def check_words(entry: Mapping[str, Any], report: Report, *, new: bool) -> None:
+    """Refuse a topic, factor or level that the report's claims do not use; with `new` only unknown factors.
+
+    Raises `ConfigError` with one line for each such word, with the nearest one.
+    """
+    levels, factors = vocabulary(report), [row.name for row in TABLE]
+    faults = []
+    if entry["topic"] not in topics(report) and not new:
+        faults.append(_unknown("topic", entry["topic"], topics(report)))
+    for name, level in _levels(entry):
+        if name not in factors:
+            faults.append(_unknown("factor", name, factors))
+        elif level not in levels.get(name, [level]) and not isinstance(level, int | float) and not new:
+            faults.append(_unknown(f"level of {name}", level, levels[name]))
+    if faults:
+        raise ConfigError(*faults)
+
+
+def _levels(entry: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    compare = entry.get("compare") or {}
+    named = [*entry.get("select", {}).items()]
+    named += [(compare["factor"], compare[side]) for side in ("treatment", "baseline") if side in compare]
+    named += [(compare["factor"], level) for level in compare.get("order", ())]
+    for name, levels in named:
+        yield from ((name, level) for level in (levels if isinstance(levels, list) else [levels]))
+
+
+def _unknown(what: str, word: object, known: Sequence[object]) -> Fault:
+    near = difflib.get_close_matches(str(word), list(map(str, known)), 1, 0.6)
+    meant = f"is {near[0]!r} meant? " if near else ""
+    listed = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
+    return Fault(
+        "claim", 0, f"{word!r} is no {what} of this report", f"{meant}known: {listed}; --new adds it"
+    )
+
+
+def as_text(entry: Mapping[str, Any]) -> str:
+    """Return an entry as it stands in a file of claims, with its indentation."""
+    text = yaml.safe_dump(
+        dict(entry), sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
+    )
+    return "  - " + "\n    ".join(text.rstrip().splitlines()) + "\n"
+
+
+def append(path: Path, texts: Sequence[str], ids: Sequence[str], before: str | None = None) -> None:
+    """Add entries at the end of a file of claims; what is there stays, byte for byte.
+
+    `before` is the content of a file that is still to be made.
+
+    Raises
+    ------
+    ConfigError
+        If the file would not load with the new claims in it; nothing is written then.
+    """
+    content = path.read_text(encoding="utf-8") if before is None else before
+    text = content + ("" if content.endswith("\n") else "\n") + "".join(f"\n{one}" for one in texts)
+    load_with(path, text, ids)
+    write_text(path, text)
+
+
+def load_with(path: Path, text: str, ids: Sequence[str]) -> Report:
+    """Load the report that a file of claims would be with this text, and with these claims in it."""
+    with TemporaryDirectory() as folder:
+        trial = Path(folder) / path.name
+        trial.write_text(text, encoding="utf-8")
+        try:
+            report = load_report(trial)
+        except ConfigError as error:
+            if any(one.found.startswith("did not find") or "YAML" in one.remedy for one in error.faults):
+                raise ConfigError.at(os.path.relpath(path), 0, *_NO_END) from None
+            shown = [Fault(os.path.relpath(path), one.line, one.found, one.remedy) for one in error.faults]
+            raise ConfigError(*shown) from None
+    if not set(ids) <= {claim.id for claim in report.claims}:
+        raise ConfigError.at(os.path.relpath(path), 0, *_NO_END)
+    return report
+
+
+def identifier(report: Report, topic: str, statement: str) -> str:
+    """Make an id that the report does not have yet, from the topic and the sentence's first words."""
+    words = re.findall(r"[a-z0-9]+", f"{topic} {statement}".lower())
+    short = [word for word in dict.fromkeys(words) if word not in _STOP][:6]
+    base = "-".join([report.name, *short])
+    there = {name for claim in report.claims for name in (claim.id, *claim.ids)}
+    return next(one for one in (base, *(f"{base}-{n}" for n in range(2, 1000))) if one not in there)
+
+
+# Words that no id needs.
+_STOP = frozenset(
+    re.findall(r"\w+", "a an and as at by for in is it of on or than that the to with times fast faster")
+)
+
+
+def path_of(report: str) -> Path:
+    """Return the file of a report's claims; `ConfigError` with the nearest name if there is none."""
+    path = project.claims(report)
+    if not path.is_file():
+        there = sorted(one.stem for one in path.parent.glob("*.yaml") if one.stem != "not_testable")
+        near = difflib.get_close_matches(report, there, 1, 0.6)
+        meant = f" (is {near[0]!r} meant?)" if near else ""
+        remedy = f"known: {', '.join(there)}{meant}; for a new report see docs/claims.md"
+        raise ConfigError.at(os.path.relpath(path), 0, "there is no such report", remedy)
+    return path

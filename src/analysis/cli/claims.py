@@ -1,0 +1,158 @@
+"""``benchbook claim new``: from a sentence of a report to a claim with a verdict, written after a preview."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from analysis.base.errors import ConfigError
+from analysis.base.words import table
+from analysis.claims import Report, evaluate, load_report, sentence
+from analysis.claims.model import ALONG_LEVELS
+from analysis.cli import FINE, pasteable
+from analysis.cli.built import built
+from analysis.estimates.campaign import load_campaign
+from analysis.estimates.contents import load_config
+from analysis.estimates.quantities import QUANTITIES
+from analysis.schema.factors import TABLE
+
+_CHOICES = 16  # words that a question lists
+
+
+def claim(
+    action: str, *, report: str, yes: bool, new: bool, campaigns: Sequence[str] | None, **given: Any
+) -> int:
+    """Make a claim from flags, on a terminal also from questions; show its verdicts; write it if wanted.
+
+    Raises `ConfigError`, with the nearest word, for each word that the report does not use; nothing is
+    written then.
+    """
+    assert action == "new"
+    path = sentence.path_of(report)
+    loaded = load_report(path)
+    asking = sys.stdin.isatty() and sys.stdout.isatty() and not yes
+    entry = _entry(loaded, _asked(given, loaded) if asking else given)
+    sentence.check_words(entry, loaded, new=new)
+    text = sentence.as_text(entry)
+    before = path.read_text(encoding="utf-8")
+    drafted = sentence.load_with(path, f"{before.rstrip()}\n\n{text}", [entry["id"]])
+    print(f"{os.path.relpath(path)} gets:\n\n{text}")
+    _preview(drafted, entry["id"], campaigns or _testing(report))
+    if asking and _ask("write it", "no").lower() not in ("y", "yes"):
+        print("nothing written")
+        return FINE
+    if not (asking or yes):
+        print("nothing written; --yes writes it")
+        return FINE
+    sentence.append(path, [text], [entry["id"]])
+    print(pasteable(f"written; then: benchbook verdicts --report {report}"))
+    return FINE
+
+
+def _entry(report: Report, given: dict[str, Any]) -> dict[str, Any]:
+    """Make the entry of the file from what flags or answers say."""
+    missing = [name for name in ("statement", "topic", "quantity", "expect") if not given[name]]
+    if missing:
+        flags = ", ".join(f"--{name}" for name in missing)
+        raise ConfigError.at(
+            "claim new", 0, f"lacks {flags}", "give them, or start it on a terminal without --yes"
+        )
+    expect, aggregate = sentence.expectation(given["expect"])
+    name = given["id"] or sentence.identifier(report, given["topic"], given["statement"])
+    entry: dict[str, Any] = {"id": name, "topic": given["topic"], "statement": given["statement"]}
+    source = {"section": given["section"]} if given["section"] else {}
+    source |= {"lines": [int(one) for one in re.findall(r"\d+", given["lines"])]} if given["lines"] else {}
+    entry |= {"source": source} if source else {}
+    entry |= {"quantity": given["quantity"]} | ({"variable": given["variable"]} if given["variable"] else {})
+    entry |= {"aggregate": aggregate} if aggregate != "all" else {}
+    if select := dict(_pair(one) for one in given["select"] or ()):
+        entry["select"] = select
+    if given["factor"]:
+        entry["compare"] = {"factor": given["factor"], **_sides(given)}
+    return entry | {"expect": expect}
+
+
+def _sides(given: dict[str, Any]) -> dict[str, Any]:
+    if given["quantity"] in ALONG_LEVELS:
+        return {"order": [_level(one) for one in given["order"].split(",") if one.strip()]}
+    sides = {side: [_level(one) for one in given[side].split(",")] for side in ("treatment", "baseline")}
+    return {side: levels[0] if len(levels) == 1 else levels for side, levels in sides.items()}
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, equals, level = text.partition("=")
+    if not equals:
+        raise ConfigError.at("--select", 0, f"{text!r} is no FACTOR=LEVEL", "write it like nodes=32")
+    levels = [_level(one) for one in level.split(",")]
+    return name.strip(), levels[0] if len(levels) == 1 else levels
+
+
+def _level(text: str) -> str | int | float:
+    text = text.strip()
+    if re.fullmatch(r"\d+", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"\d+\.\d+", text) else text
+
+
+def _testing(report: str) -> list[str]:
+    """Return the campaigns of this build that test a report."""
+    return list(load_config()["reports"].get(report, ()))
+
+
+def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
+    """Print the verdict of the new claim on each campaign that has runs for it."""
+    built(campaigns)
+    rows, reasons = [], []
+    for campaign in campaigns:
+        print(f"reading {campaign}", file=sys.stderr)
+        loaded = load_campaign(campaign)
+        (found,) = (one for one in evaluate(report, loaded) if one.claim == name)
+        if found.verdict == "not tested":
+            reasons.append(f"  {campaign}: {found.reason}")
+        else:
+            rows.append(
+                [campaign, found.expected_text, found.estimate_text, str(found.n or ""), found.verdict]
+            )
+    if rows:
+        print(table([["campaign", "expected", "estimate", "n", "verdict"], *rows]))
+    else:
+        print("no campaign of this build tests it:", *reasons[:_CHOICES], sep="\n")
+    print()
+
+
+def _asked(given: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Ask on the terminal for what no flag gives, with the report's own words to choose from."""
+    answers = dict(given)
+
+    def ask(key: str, what: str, words: Sequence[object] = (), otherwise: str = "") -> str:
+        if not answers[key]:
+            listed = ", ".join(map(str, words[:_CHOICES])) + (", …" if len(words) > _CHOICES else "")
+            answers[key] = _ask(f"{what}{f' ({listed})' if listed else ''}", otherwise)
+        return str(answers[key])
+
+    levels = sentence.vocabulary(report)
+    ask("statement", "the sentence, in your words")
+    ask("section", "section or slide on which it is")
+    ask("topic", "topic", sentence.topics(report))
+    quantity = ask("quantity", "what is estimated", list(QUANTITIES), "speedup")
+    if quantity not in ("level", "set"):
+        factor = ask("factor", "the factor that is compared", list(levels) or [row.name for row in TABLE])
+        if quantity in ALONG_LEVELS:
+            ask("order", "levels in order, separated by commas", levels.get(factor, ()))
+        else:
+            ask("treatment", "the level that is ahead", levels.get(factor, ()))
+            ask("baseline", "the level that it is compared with", levels.get(factor, ()))
+    else:
+        ask("variable", "which measure (docs/reference/measures.md)")
+    if not answers["select"]:
+        answers["select"] = _ask("only these runs, like nodes=32 case=3cars", "").split()
+    ask("expect", "the figure as printed: over 5, about 24 %, up to 135, rising")
+    return answers
+
+
+def _ask(what: str, otherwise: str) -> str:
+    try:
+        return input(f"{what}{f' [{otherwise}]' if otherwise else ''}: ").strip() or otherwise
+    except EOFError:
+        return otherwise

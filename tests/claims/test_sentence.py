@@ -1,0 +1,154 @@
+"""A claim from a sentence: the figure as printed, the words of the report, the file that takes it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import cli
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.claims import load_report, sentence
+
+ROOT = Path(__file__).parents[2]
+
+
+# Each range by hand, from the rule at the top of config/claims/hpcg2014.yaml.
+@pytest.mark.parametrize(
+    ("text", "relation", "low", "high", "aggregate"),
+    [
+        ("135", "range", 134.5, 135.5, "all"),
+        ("about 24 %", "range", 23, 25, "all"),
+        ("~4 GB", "range", 3, 5, "all"),
+        ("4.5 times", "range", 4.45, 4.55, "all"),
+        ("almost 5", "range", 4.5, 5, "all"),
+        ("up to 135 %", "range", 134.5, 135.5, "max"),
+        ("2 to 3", "range", 2, 3, "all"),
+        ("0.5 to 0.7×", "range", 0.5, 0.7, "all"),
+    ],
+)
+def test_expectation__a_printed_figure_stands_for_what_rounds_to_it(
+    text: str, relation: str, low: float, high: float, aggregate: str
+) -> None:
+    found, how = sentence.expectation(text)
+    assert (found["relation"], found["low"], found["high"], how) == (relation, low, high, aggregate)
+
+
+def test_expectation__bounds_words_and_units() -> None:
+    assert sentence.expectation("over 5 times") == ({"relation": "at-least", "value": 5}, "all")
+    assert sentence.expectation("under 12 calls") == (
+        {"relation": "at-most", "value": 12, "unit": "calls"},
+        "all",
+    )
+    assert sentence.expectation("rising") == ({"relation": "rising"}, "all")
+    with pytest.raises(ConfigError, match="'much' has no figure; write it as printed"):
+        sentence.expectation("much")
+
+
+@pytest.mark.parametrize(("printed", "claim"), [("up to 135 %", "hpcg2014-size-135pct-over-104")])
+def test_expectation__equals_that_of_a_claim_written_by_hand(printed: str, claim: str) -> None:
+    by_hand = load_report(ROOT / "config/claims/hpcg2014.yaml").claim(claim)
+    found, how = sentence.expectation(printed)
+    assert (found["low"], found["high"]) == by_hand.expect.band
+    assert how == by_hand.question.aggregate
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project with the reports of this one that has no data."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "config/config.yaml").write_text("campaigns: []\nreports: { hpcg2014: [] }\npages: []\n")
+    for campaign in (tmp_path / "config/campaigns").iterdir():
+        campaign.unlink()
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+GOOD: dict[str, Any] = {
+    "report": "hpcg2014",
+    "statement": "FDR InfiniBand is about 3 times as fast as 10GbE",
+    **{"topic": "interconnect", "quantity": "speedup", "factor": "interconnect"},
+    **{"treatment": "ib-fdr", "baseline": "10gbe", "expect": "about 3"},
+}
+
+
+def run(*more: str, **changed: str) -> int:
+    flags = [word for key, value in (GOOD | changed).items() if value for word in (f"--{key}", value)]
+    return cli.main(["claim", "new", *flags, *more])
+
+
+def test_claim__is_shown_and_then_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = place / "config/claims/hpcg2014.yaml"
+    before = path.read_text(encoding="utf-8")
+    assert run() == 0
+    shown = capsys.readouterr().out
+    assert "nothing written; --yes writes it" in shown
+    assert path.read_text(encoding="utf-8") == before
+    assert run("--yes") == 0
+    after = path.read_text(encoding="utf-8")
+    assert after.startswith(before)
+    claim = load_report(path).claims[-1]
+    assert claim.statement == GOOD["statement"]
+    assert claim.question.compare is not None
+    assert claim.question.compare.levels == ("ib-fdr", "10gbe")
+    assert claim.expect.band == (2, 4)
+    assert run("--yes") == 0  # a second one like it gets an id of its own
+    assert load_report(path).claims[-1].id == f"{claim.id}-2"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"report": "hpcg2104"}, "there is no such report; known: .*is 'hpcg2014' meant"),
+        ({"topic": "interconect"}, "is no topic of this report; is 'interconnect' meant"),
+        ({"treatment": "ib-fdrr"}, "is no level of interconnect of this report; is 'ib-fdr' meant"),
+        ({"baseline": "10GbE"}, "is no level of interconnect of this report; is '10gbe' meant"),
+        ({"factor": "interconect"}, "is no factor of this report; is 'interconnect' meant"),
+        ({"quantity": "speed-up"}, "quantity"),
+        ({"expect": "much faster"}, "'much faster' has no figure"),
+        ({"statement": ""}, "lacks --statement"),
+        ({"select": "nodes:4"}, "is no FACTOR=LEVEL"),
+        ({"select": "node=4"}, "is no factor of this report; is 'nodes' meant"),
+        ({"variable": "wats"}, "'wats' is no measure"),
+        ({"id": "hpcg2014-ic-fdr-over-1gbe-5x"}, "is used twice"),
+    ],
+)
+def test_claim__a_wrong_word_is_caught_before_anything_is_written(
+    changed: dict[str, str], message: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in (place / "config/claims").iterdir()}
+    assert run("--yes", **changed) == 1
+    err = capsys.readouterr().err
+    assert re.search(message, err), err
+    assert "Traceback" not in err
+    assert {path: path.read_bytes() for path in (place / "config/claims").iterdir()} == before
+
+
+def test_claim__new_words_can_be_accepted(place: Path) -> None:
+    assert run("--yes", "--new", treatment="ib-ndr") == 0
+    claim = load_report(place / "config/claims/hpcg2014.yaml").claims[-1]
+    assert claim.question.compare is not None
+    assert claim.question.compare.levels[0] == "ib-ndr"
+
+
+def test_report__a_topic_that_looks_misspelt_is_refused(place: Path) -> None:
+    path = place / "config/claims/house.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("topic: placement", "topic: placment", 1), encoding="utf-8")
+    with pytest.raises(ConfigError, match="topic 'placment' is used once; is 'placement' meant"):
+        load_report(project.claims("house", place))
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_claim__preview_is_the_verdict_of_the_claim_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    report = load_report(ROOT / "config/claims/house.yaml")
+    assert {"house-placement-77pct"} <= {claim.id for claim in report.claims}
+    flags = ["--topic", "links", "--quantity", "equality", "--factor", "interconnect", "--expect", "equal"]
+    sides = ["--treatment", "veth-1gbit", "--baseline", "veth-open", "--new", "--campaign", "vm-hpcg"]
+    assert cli.main(["claim", "new", "--report", "house", "--statement", "x", *flags, *sides]) == 0
+    assert "vm-hpcg" in capsys.readouterr().out
