@@ -144,7 +144,7 @@ def _unknown(what: str, word: object, known: Sequence[object]) -> Fault:
 
 
 def as_text(entry: Mapping[str, Any]) -> str:
-    """Return an entry as it stands in a file of claims, with its indentation."""
+    """Return an entry as a file of claims has it, with its indentation."""
     text = yaml.safe_dump(
         dict(entry), sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
     )
