@@ -145,7 +145,7 @@ def _without_lists(runs: Sequence[RunFiles], out: Grouping) -> list[RunFiles]:
     for run in runs:
         # Results other than figures of merit are one row as a whole: two that share it are copies.
         figures = [row for row in run.part.rows if isinstance(row, tuple)] if run.part else []
-        listed = figures and all(having[run.engine, row] - {run.main.name} for row in figures)
+        listed = figures and all(len(having[run.engine, row]) > 1 for row in figures)
         several = len({row[0] for row in figures}) < len(figures)  # values of one figure
         if listed and several and run.part and not run.part.complete:
             out.unplaced[run.main.name] = "lists lines of other outputs, but is not one itself"
@@ -175,18 +175,49 @@ def _find_jobs_by_time(out: Grouping, known: Iterable[Observation]) -> None:
 def _merge(runs: Sequence[RunFiles]) -> list[RunFiles]:
     """Merge two results of a folder that are one execution: a program's log and what it printed."""
     kept: list[RunFiles] = []
-    near: dict[tuple[str, str], list[RunFiles]] = defaultdict(list)
+    near: dict[tuple[str, str], _Results] = defaultdict(_Results)
     counts = Counter((run.main.file.folder, run.engine) for run in runs)
     for run in runs:
         place = (run.main.file.folder, run.engine)
-        others = [other for other in near[place] if other.main is not run.main]
-        same = (one for one in others if _same_result(run, one) or (counts[place] == 2 and _paired(run, one)))
+        pair = counts[place] == 2
+        others = near[place].candidates(run, every=pair)
+        same = (one for one in others if _same_result(run, one) or (pair and _paired(run, one)))
         if twin := next(same, None):
             _merge_into(twin, run)
         else:
             kept.append(run)
-            near[place].append(run)
+        near[place].add(twin or run)
     return kept
+
+
+class _Results:
+    """The results of a folder by their rows: of thousands few share any."""
+
+    def __init__(self) -> None:
+        self._runs: list[RunFiles] = []
+        self._at: dict[int, int] = {}  # by identity
+        self._having: dict[Any, list[int]] = defaultdict(list)
+        self._rarest_of: dict[Any, list[int]] = defaultdict(list)
+
+    def add(self, run: RunFiles) -> None:
+        """Add a result, or what one has become."""
+        at = self._at.setdefault(id(run), len(self._runs))
+        self._runs += [run] if at == len(self._runs) else []
+        if rows := run.part.rows if run.part else frozenset():
+            self._rarest_of[self._rarest(rows)].append(at)
+        for row in rows:
+            self._having[row].append(at)
+
+    def candidates(self, run: RunFiles, *, every: bool) -> list[RunFiles]:
+        """Return the other results, in their order: all, or those that have what one of two has to share."""
+        rows = run.part.rows if run.part else frozenset()
+        shared = {at for row in rows for at in self._rarest_of.get(row, ())}
+        shared.update(self._having.get(self._rarest(rows), ()) if rows else ())
+        found = self._runs if every else [self._runs[at] for at in sorted(shared)]
+        return [one for one in found if one.main is not run.main]
+
+    def _rarest(self, rows: Iterable[Any]) -> Any:
+        return min(rows, key=lambda row: len(self._having.get(row, ())))
 
 
 def _merge_into(twin: RunFiles, run: RunFiles) -> None:
@@ -224,8 +255,10 @@ class _Index:
 
     def __init__(self, runs: Iterable[RunFiles]) -> None:
         self.at: dict[str, list[RunFiles]] = defaultdict(list)
+        self.stems: dict[tuple[str, str], list[RunFiles]] = defaultdict(list)
         self.below: dict[str, list[RunFiles]] = defaultdict(list)
         self.jobs: dict[str, list[RunFiles]] = defaultdict(list)
+        self.scripted: set[str] = set()  # folders whose runs have a script in common
         for run in runs:
             self.add(run)
 
@@ -233,6 +266,7 @@ class _Index:
         """Add a run."""
         folder = run.main.file.folder
         self.at[folder].append(run)
+        self.stems[folder, stem(run.main.file.base)].append(run)
         self.below[folder].append(run)
         while folder:
             folder = folder.rpartition("/")[0]
@@ -245,9 +279,8 @@ class _Index:
         folder = source.file.folder
         if source.job and (found := self.jobs[source.job]):
             return [run for run in found if run.main.file.folder == folder] or found
-        mine = stem(source.file.base)
-        if found := [run for run in self.at[folder] if stem(run.main.file.base) == mine]:
-            return found
+        if tied := self.stems.get((folder, stem(source.file.base))):
+            return tied
         while folder and not self.below[folder]:
             folder = folder.rpartition("/")[0]
         return [run for run in self.at[folder] if not (source.job and run.main.job)]
@@ -285,7 +318,7 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
     runs = index.below[folder]
     if source.what == "job script":
         runs = index.at[folder]
-        if any(one.what == "job script" and one.file.folder == folder for one in out.shared):
+        if folder in index.scripted:
             why = "is one of several job scripts in its folder; give it the name of its output"
             out.unplaced[source.name] = why
             return
@@ -305,6 +338,7 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
         out.unplaced[source.name] = f"is a {source.what}, and no output is in its folder"
         return
     out.shared.append(source)
+    index.scripted |= {folder} if source.what == "job script" else set()
     for run in () if source.jobs else runs:
         run.shared.append(source)
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from analysis.importing import launch, scheduler, vocabulary
+from analysis.readers.text import may_match
 
 Facts = dict[str, Any]
 
@@ -24,12 +25,24 @@ _LISTED = re.compile(r"\b\d+\)[ \t]+([A-Za-z][\w.+/-]*)")
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
 _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
 _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slots=\d+)?[ \t]*\n){1,5000}")
+_ANY = (
+    "(?m)"
+    + "|".join(one.pattern for one in (scheduler.SCRIPT, _LSCPU, _CPUINFO, _IB, _ENVIRONMENT))
+    + "|(?i:Currently Loaded Mod)"
+)
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
 
 
 def kind(text: str, name: str) -> str:
     """Return what a text next to outputs is; empty if it is nothing known."""
+    if may_match(_ANY, text) and (known := _kind(text)):
+        return known
+    hosts = re.search(r"host|nodes?list|machine", name, re.IGNORECASE)
+    return "list of hosts" if hosts and _HOSTS.fullmatch(text) else ""
+
+
+def _kind(text: str) -> str:
     if scheduler.SCRIPT.search(text):
         return "job script"
     if _LSCPU.search(text) and "CPU(s):" in text:
@@ -40,10 +53,7 @@ def kind(text: str, name: str) -> str:
         return "InfiniBand ports"
     if _MODULES.search(text[:65_536]):
         return "list of modules"
-    if len(_ENVIRONMENT.findall(text)) > 1:
-        return "environment"
-    hosts = re.search(r"host|nodes?list|machine", name, re.IGNORECASE)
-    return "list of hosts" if hosts and _HOSTS.fullmatch(text) else ""
+    return "environment" if len(_ENVIRONMENT.findall(text)) > 1 else ""
 
 
 def stated(text: str) -> Facts:

@@ -16,6 +16,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
+from analysis.readers.text import may_match
 
 Facts = dict[str, Any]
 
@@ -245,6 +246,8 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOTALL)  # of qacct
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
 _HOST = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*)(?:/[\d*-]+| (\d+) \S+@\S+ \S+)?")
+_OF_FLUX = ('"tasks"', '"shell.start"')  # in its jobspecs and events
+_SIGNS = "|".join(map(re.escape, (*_OF_FLUX, *(sign for one in SCHEDULERS for sign in one.signs))))
 _FLUX = re.compile(r"^\{\"(?:resources|timestamp|version)\": ?.*\}$", re.MULTILINE)
 
 
@@ -267,11 +270,13 @@ def directives(text: str) -> dict[str, str]:
 
 def reported(text: str) -> tuple[Facts, str]:
     """Return what a batch system reports of a job, and the name of the batch system."""
+    if not may_match(_SIGNS, text):
+        return {}, ""
     for scheduler in SCHEDULERS:
         signed = any(sign in text for sign in scheduler.signs)
         if signed and (facts := _facts(text, scheduler.reports)):
             return facts, scheduler.name
-    facts = _flux(text) if '"tasks"' in text or '"shell.start"' in text else {}
+    facts = _flux(text) if any(sign in text for sign in _OF_FLUX) else {}
     return facts, "Flux" if facts else ""
 
 
@@ -283,7 +288,7 @@ def jobs(text: str) -> tuple[dict[str, Facts], str]:
         reports = next(one.reports for one in SCHEDULERS if one.name == "SGE")
         rows, name = [_facts(block, reports) for block in blocks], "SGE"
         found = {str(row["job"]): row for row in rows if "job" in row}
-    elif ended := _ENDED.findall(text):
+    elif ";E;" in text and (ended := _ENDED.findall(text)):
         reports = next(one.reports for one in SCHEDULERS if one.name == "PBS")
         times = {"start": r"\bstart=(\d{9,})", "end": r"\bend=(\d{9,})", "queue": r"\bqueue=(\S+)"}
         times |= {"job_name": r"\bjobname=(\S+)", "nodes": r"unique_node_count=(\d+)"}

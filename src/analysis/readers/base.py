@@ -136,8 +136,8 @@ def profile_dataset(
         {name: ("obs", values) for name, values in obs.items() if name not in coordinates}
         | {name: ("rank", values) for name, values in ranks.items() if name != "host"}
         | dict(extra or {}),
-        coords={name: _labelled("obs", obs[name]) for name in coordinates}
-        | {"host": _labelled("rank", ranks["host"])},
+        coords={name: labelled("obs", obs[name]) for name in coordinates}
+        | {"host": labelled("rank", ranks["host"])},
         attrs={
             "tool": tool,
             "tool_version": tool_version,
@@ -149,7 +149,8 @@ def profile_dataset(
     return registry.conform(ds, "profile")
 
 
-def _labelled(dim: str, values: np.ndarray) -> xr.Variable:
+def labelled(dim: str, values: np.ndarray) -> xr.Variable:
+    """Make a variable along a dimension; labels are objects and stay as they are."""
     # Without its fast path xarray sends every single label through pandas and back.
     return xr.Variable((dim,), values, fastpath=values.dtype == object)
 

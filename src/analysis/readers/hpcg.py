@@ -19,7 +19,7 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.format import Format
-from analysis.readers.text import integer, is_number, number, scaled, whole_lines
+from analysis.readers.text import contains, integer, is_number, number, scaled, whole_lines
 from analysis.schema import registry
 
 FORMAT = Format(
@@ -102,7 +102,7 @@ class _Head(NamedTuple):
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like an HPCG result file."""
-    return _SNIFF.search(head) is not None
+    return contains(head, _SNIFF, b"HPCG-Benchmark", b"Machine Summary")
 
 
 def values(data: bytes, source: str = "<memory>") -> list[tuple[dict[str, Any], Faults]]:

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import Faults, typed
+from analysis.readers.base import Faults, labelled, typed
 from analysis.readers.format import Format
 from analysis.readers.text import contains, integer, is_number, untagged, whole_lines
 from analysis.schema import registry
@@ -194,9 +194,9 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         "part": output.title.get("part", ""),
         **faults.attrs(),
     }
-    ds = xr.Dataset({name: ("row", values) for name, values in columns.items()}, attrs=attrs)
-    ds["ranks"] = ((), ranks.pop() if len(ranks) == 1 else -1)
-    return registry.conform(ds, "imb")
+    row = {name: labelled("row", values) for name, values in columns.items()}
+    row["ranks"] = xr.Variable((), ranks.pop() if len(ranks) == 1 else -1)
+    return registry.dataset(row, "imb", attrs)
 
 
 def _cell(table: _Table, row: list[str], name: str) -> str:

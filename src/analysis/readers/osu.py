@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import Faults, typed
+from analysis.readers.base import Faults, labelled, typed
 from analysis.readers.format import Format
 from analysis.readers.text import contains, integer, is_number, number, untagged, whole_lines
 from analysis.schema import registry
@@ -288,5 +288,4 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
         **table.attrs,
         **faults.attrs(),
     }
-    ds = xr.Dataset({name: ("size", values) for name, values in columns.items()}, attrs=attrs)
-    return registry.conform(ds, "osu")
+    return registry.dataset({name: labelled("size", one) for name, one in columns.items()}, "osu", attrs)

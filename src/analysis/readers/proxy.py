@@ -9,7 +9,7 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.format import Format
-from analysis.readers.text import TAG, integer, number, whole_lines
+from analysis.readers.text import TAG, contains, integer, number, whole_lines
 from analysis.schema import registry
 
 FORMAT = Format(
@@ -27,7 +27,7 @@ _TEXTS = ("pattern", "checksum")
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes hold a result line."""
-    return _SNIFF.search(head) is not None
+    return contains(head, _SNIFF, b"proxy result: ", b"proxy exchange: ")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:

@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 
 import numpy as np
+import pyarrow.compute as pc
 
 # One comma may be the decimal mark of a locale; Python's own `1_000` is no number here.
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -23,6 +24,7 @@ BLANK = frozenset(
     )
 )
 _CELL = re.compile(r"([+-]?[\d.,' \u00a0]*\d[.,]?(?:[eE][+-]?\d+)?)\s*+([^\d\s.,+-]\D*)?")
+_LONG = 8192
 # `mpirun --tag-output` and `srun --label` put the rank before each line.
 TAG = r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )"
 _TAGGED = re.compile(TAG)
@@ -35,9 +37,24 @@ def decode(data: bytes) -> str:
 
 
 def contains(head: bytes, pattern: re.Pattern[bytes], *marks: bytes) -> bool:
-    """Tell whether some bytes match a pattern; each of its matches contains one of the marks."""
-    # Marks are found ten times as fast, and most files have none.
-    return any(mark in head for mark in marks) and pattern.search(head) is not None
+    """Tell whether a line of some bytes matches a pattern; each of its matches contains one of the marks."""
+    # Marks are found ten times as fast as patterns: only their lines are searched.
+    for mark in marks:
+        at = head.find(mark)
+        while at >= 0:
+            begin, end = head.rfind(b"\n", 0, at) + 1, head.find(b"\n", at)
+            if pattern.search(head, begin, end if end >= 0 else len(head)):
+                return True
+            at = head.find(mark, end) if end >= 0 else -1
+    return False
+
+
+def may_match(pattern: str, text: str) -> bool:
+    """Return false if a long text has no match of a pattern of RE2; short ones are not searched.
+
+    RE2 takes the same time for any number of alternatives, but a tenth of a millisecond to compile them.
+    """
+    return len(text) < _LONG or bool(pc.match_substring_regex(text, pattern).as_py())
 
 
 def whole_lines(data: bytes) -> tuple[list[str], str]:

@@ -12,6 +12,7 @@ ADD = "docs/formats.md says what is read and how to add a format"
 _LONGEST = 60  # characters of a line that are shown
 _MOST_JSON = 1_000_000  # bytes that are parsed to name the keys
 _MOST = 3  # readers that are named
+_ODD = bytes(byte for byte in range(32) if byte not in b"\t\n\r\f\x1b")  # in no text
 # First bytes of what is no text -> what it is.
 _BINARIES = {
     b"\x7fELF": "an ELF program or core",
@@ -48,7 +49,7 @@ def _kind(data: bytes) -> str:
             return name
     text = as_utf8(data)
     head = text[:4096]
-    odd = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
+    odd = len(head) - len(head.translate(None, _ODD))
     if odd * 20 > len(head):
         return f"binary, begins with {head[:8].hex(' ')}"
     lines = (line.strip() for line in head.splitlines())

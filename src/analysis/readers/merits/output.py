@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import Faults, as_utf8
+from analysis.readers.base import Faults, as_utf8, labelled
 from analysis.readers.format import Format
 from analysis.readers.text import TAG, decode, integer, is_number, number
 from analysis.schema import registry
@@ -210,32 +210,29 @@ class Output:
             self.faults.note(0, "no figure of merit", self.silent)
         elif not self.rows:
             self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
-        columns = dict(zip(FigureRow._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
+        each = dict(zip(FigureRow._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
         declared = registry.declared("merits")
-        variables: dict[str, Any] = {
-            name: ("merit", np.array(columns.get(name, ()), dtype=_DTYPES[declared[name].dtype]))
+        columns = {
+            name: np.array(each.get(name, ()), dtype=_DTYPES[declared[name].dtype])
             for name in FigureRow._fields
         }
-        variables |= {name: integer(str(self.facts.get(name, ""))) for name in COUNTS}
-        variables["size"] = np.array(self.facts.get("size", ""), dtype=object)
-        variables["valid"] = bool(self.rows) and not failed
-        attrs = {"engine": row.engine, "tool": row.tool, "tool_version": self.facts.get("version", "")}
-        attrs |= {"main": main, "which": which, "problem_identity": row.identity(self.facts)}
-        ds = xr.Dataset(variables, attrs=attrs)
-        chosen = figure(ds, main) if self.faults.complete else None
+        chosen = _choose(columns, which, main) if self.faults.complete else None
         if chosen is not None and chosen.several > 1:
             found = f"{chosen.several} results in one file"
             self.faults.note(chosen.line, found, f"all are kept; the {which} is the main figure")
-        took = figure(ds, time, result=chosen.result) if chosen and time else None
-        return registry.conform(
-            ds.assign(
-                figure_of_merit=chosen.value if chosen else np.nan,
-                figure_of_merit_unit=np.array(chosen.unit if chosen else "", dtype=object),
-                figure_of_merit_resolution=chosen.resolution if chosen else np.nan,
-                benchmark_time=took.value if took else np.nan,
-            ).assign_attrs(self.faults.attrs()),
-            "merits",
-        )
+        took = _choose(columns, which, time, result=chosen.result) if chosen and time else None
+        scalars: dict[str, Any] = {name: integer(str(self.facts.get(name, ""))) for name in COUNTS}
+        scalars |= {"size": np.array(self.facts.get("size", ""), dtype=object)}
+        scalars |= {"valid": bool(self.rows) and not failed}
+        scalars |= {"figure_of_merit": chosen.value if chosen else np.nan}
+        scalars |= {"figure_of_merit_unit": np.array(chosen.unit if chosen else "", dtype=object)}
+        scalars |= {"figure_of_merit_resolution": chosen.resolution if chosen else np.nan}
+        scalars |= {"benchmark_time": took.value if took else np.nan}
+        attrs = {"engine": row.engine, "tool": row.tool, "tool_version": self.facts.get("version", "")}
+        attrs |= {"main": main, "which": which, "problem_identity": row.identity(self.facts)}
+        variables = {name: labelled("merit", values) for name, values in columns.items()}
+        variables |= {name: xr.Variable((), np.asarray(one), fastpath=True) for name, one in scalars.items()}
+        return registry.dataset(variables, "merits", attrs | self.faults.attrs())
 
 
 _DTYPES = {"str": object, "f8": np.float64, "i8": np.int64}
@@ -258,19 +255,26 @@ def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = No
     Of several it is the last, the largest or the smallest, as the format has it. With a `case` that the file
     knows, only figures of that; without, a file of several cases has no one figure.
     """
-    mine = (ds["merit"].values == name) & np.isfinite(ds["value"].values)
-    cases = ds["case"].values
+    names = ("merit", "case", "value", "unit", "resolution", "result", "line")
+    columns = {key: ds.variables[key].values for key in names}
+    return _choose(columns, ds.attrs["which"], name, case=case, result=result)
+
+
+def _choose(
+    columns: Mapping[str, np.ndarray], which: str, name: str, *, case: str = "", result: int | None = None
+) -> MainFigure | None:
+    mine = (columns["merit"] == name) & np.isfinite(columns["value"])
+    cases = columns["case"]
     if case and (cases == case).any():
         mine &= cases == case
-    if result is not None and (mine & (ds["result"].values == result)).any():
-        mine &= ds["result"].values == result
+    if result is not None and (mine & (columns["result"] == result)).any():
+        mine &= columns["result"] == result
     at = np.flatnonzero(mine)
     if not at.size or len(set(cases[at])) > 1:
         return None
-    values = ds["value"].values[at]
-    which = ds.attrs["which"]
+    values = columns["value"][at]
     chosen = at[-1 if which == "last" else values.argmax() if which == "largest" else values.argmin()]
-    row = {key: ds[key].values[chosen] for key in ("value", "unit", "resolution", "result", "line")}
+    row = {key: columns[key][chosen] for key in ("value", "unit", "resolution", "result", "line")}
     return MainFigure(
         float(row["value"]),
         row["unit"],
@@ -347,7 +351,8 @@ class TextFormat(Format):
         """Tell whether some bytes hold one of the program's marks."""
         if self.test:
             return self.test(head)
-        return any(all(one in head for one in group) for group in self.groups())
+        there = cache(head.__contains__)  # a banner is in many groups
+        return any(all(map(there, group)) for group in self.groups())
 
     def parse(self, data: bytes, source: str = "<memory>") -> xr.Dataset:
         """Read an output: kind ``merits``."""

@@ -22,6 +22,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from analysis.base import units
@@ -122,7 +123,7 @@ def find(lines: Sequence[str], headings: Headings, columns: Mapping[str, Any] | 
     for number, line in enumerate(lines[:_HEAD_LINES]):
         text = line.lstrip("#").strip() if line.startswith("#") else line
         for delimiter in (declared,) if declared else DELIMITERS:
-            cells = split(text, delimiter)
+            cells = split(text, delimiter) if delimiter in text else []
             if len(cells) < 2:
                 continue
             layout = _match(cells, headings, columns)
@@ -140,8 +141,17 @@ def find(lines: Sequence[str], headings: Headings, columns: Mapping[str, Any] | 
     )
 
 
+@cache
+def _any_value(headings: Headings) -> re.Pattern[str]:
+    """Return a pattern of lower-case cells, one a line, of which one is a value."""
+    patterns = (headings.power, headings.energy, headings.metric)
+    return re.compile("|".join(f"(?:{one})" for one in patterns if one), re.MULTILINE)
+
+
 def _match(cells: list[str], headings: Headings, columns: Mapping[str, Any]) -> Layout | None:
     lower = [cell.lower() for cell in cells]
+    if not columns and not _any_value(headings).search("\n".join(lower)):
+        return None  # as of most lines with a comma
     time = _declared(columns.get("time"), cells) if "time" in columns else _time(lower, headings.time)
     counter = "energy" in columns and "power" not in columns
     key = "energy" if counter else "power"

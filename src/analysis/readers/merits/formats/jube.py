@@ -17,7 +17,7 @@ _UNIT = re.compile(r"(?P<name>.*)[\[(](?P<unit>[^\[\]()]*+)[\])]")
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether it begins with a table's name, headings and a rule of dashes; or as a CSV of JUBE."""
-    lines = head.decode(errors="replace").split("\n")[:4]
+    lines = head.decode(errors="replace").split("\n", 4)[:4]
     pretty = (
         len(lines) > 3
         and _TITLE.fullmatch(lines[0].rstrip()) is not None

@@ -4,8 +4,9 @@ import itertools
 import re
 
 from analysis.readers.merits.output import FigureRow, Output, TextFormat
-from analysis.readers.text import number
+from analysis.readers.text import contains, number
 
+_EXEC = re.compile(rb"\bExec +: ")
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
 _HOST = r'^Host +: +"(?P<host>[^"]+)"'
 # The hosts of all processes: with their counts, or with a process number each (not that of the first one).
@@ -18,7 +19,7 @@ def _is_log(head: bytes) -> bool:
 
     A part of a job's output has no banner if it begins below it.
     """
-    return (b"OpenFOAM" in head or b"\nnProcs : " in head) and re.search(rb"\bExec +: ", head) is not None
+    return (b"OpenFOAM" in head or b"\nnProcs : " in head) and contains(head, _EXEC, b"Exec ")
 
 
 def _nodes(output: Output) -> int:

@@ -15,7 +15,8 @@ _LINE = re.compile(
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether these are Cray's power counters."""
     lines = head.decode(errors="replace").splitlines() if b" us" in head or b"pm_c" in head else []
-    return any(m and (m["us"] or "pm_counters/" in m[0]) for m in map(_LINE.match, lines))
+    found = (_LINE.match(line) for line in lines if "us" in line or "pm_c" in line)
+    return any(m and (m["us"] or "pm_counters/" in m[0]) for m in found)
 
 
 @reads("Cray pm_counters", "node, DC input of the blade")

@@ -8,16 +8,17 @@ from analysis.readers.power.headings import split
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.sacct import RESERVED_STEP
-from analysis.readers.text import integer, plain, quantity
+from analysis.readers.text import contains, integer, plain, quantity
 
 _POWER = re.compile(r"^(avg[._-])?dc[._-]node[._-]power(_w)?$|^dc[._-]power(_w)?$|^power(_w)?$")
+_SNIFF = re.compile(rb"(?m)^[\w.;# -]*;(avg[._])?dc[._-](node[._-])?power")
 _LATE = 3.0  # a loop's period varies with the length of its iterations
 _BATCH = "4294967291"  # Slurm's code for the batch script, in which the numbered steps run
 
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether a semicolon-separated heading has EAR's node power."""
-    return re.search(rb"(?im)^[\w.;# -]*;(AVG[._])?DC[._-](NODE[._-])?POWER", head) is not None
+    return contains(head.lower(), _SNIFF, b"power")
 
 
 @reads("EAR", "node, DC side of the power supplies")

@@ -7,8 +7,10 @@ from analysis.base.units import SECOND
 from analysis.readers.power.clock import Stamps
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads, spans
+from analysis.readers.text import contains
 from analysis.readers.text import number as to_number
 
+_HEAD = re.compile(rb"(?m)^#+ geopm ")
 _LINE = re.compile(
     r"^(?P<indent>\s*+)(?P<dash>- *+)?+(?P<key>[^:]+?)(?: \((?P<unit>[^()]*)\))?:\s*+(?P<value>.*)$"
 )
@@ -18,7 +20,7 @@ _SECTIONS = ("Regions", "Epoch Totals", "Unmarked Totals", _TOTALS, "Frequency m
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether this is a GEOPM report."""
-    return b"GEOPM Version:" in head or re.search(rb"(?m)^#+ geopm ", head) is not None
+    return b"GEOPM Version:" in head or contains(head, _HEAD, b" geopm ")
 
 
 @reads("GEOPM", "CPU package and memory, by RAPL")

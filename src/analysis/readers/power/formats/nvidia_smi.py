@@ -10,12 +10,13 @@ from analysis.readers.power import csv as csvtable
 from analysis.readers.power.headings import Headings
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
-from analysis.readers.text import quantity
+from analysis.readers.text import contains, quantity
 
 FORMAT = Format(engine="nvidia_smi", kind="power", marks=((b"power.draw", b"timestamp"),), near="(?i)nvidia")
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
 _INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
 _DRAW = Headings(_TIME, r"^power\.draw(?!\.(average|instant))|^power\.draw\.average", "", _METER, "")
+_CSV = re.compile(rb"timestamp.*power\.draw|power\.draw.*timestamp")
 _TAG = re.compile(r"<(?P<tag>timestamp|(?:average_|instant_)?power_draw)>(?P<text>[^<]*+)</")
 _GPU = re.compile(r'<gpu id="([^"]*)"')
 # Where the driver gives several, the later in this list goes before.
@@ -24,8 +25,7 @@ _RANKS = {"average_power_draw": 0, "power_draw": 1, "instant_power_draw": 2}
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether this is nvidia-smi's XML or a CSV with power.draw."""
-    csv = rb"(?m)^.*timestamp.*power\.draw|^.*power\.draw.*timestamp"
-    return b"<nvidia_smi_log" in head or re.search(csv, head) is not None
+    return b"<nvidia_smi_log" in head or contains(head, _CSV, b"power.draw")
 
 
 @reads("nvidia-smi", "GPU board", meter_kind="gpu")

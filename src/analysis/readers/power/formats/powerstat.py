@@ -4,15 +4,16 @@ import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
-from analysis.readers.text import plain
+from analysis.readers.text import contains, plain
 
+_SNIFF = re.compile(rb"(?m)^\s*Time\s+User\s+Nice\s+Sys\s+Idle\s+IO\b.*\bWatts")
 _HEADER = re.compile(r"^\s*Time\s+User\s+Nice\s+Sys\s+Idle\s+IO\b.*\bWatts")
 _ROW = re.compile(r"^\s*\d{1,2}:\d{2}:\d{2}\s")
 
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether the text has powerstat's headings."""
-    return re.search(rb"(?m)^\s*Time\s+User\s+Nice\s+Sys\s+Idle\s+IO\b.*\bWatts", head) is not None
+    return contains(head, _SNIFF, b"Watts")
 
 
 @reads("powerstat", "battery or RAPL, as powerstat chose")

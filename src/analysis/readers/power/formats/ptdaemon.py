@@ -4,12 +4,14 @@ import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
-from analysis.readers.text import plain
+from analysis.readers.text import contains, plain
+
+_SNIFF = re.compile(rb"(?m)^Time,[^,]+,Watts,")
 
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether these are PTDaemon's pairs of key and value."""
-    return re.search(rb"(?m)^Time,[^,]+,Watts,", head) is not None
+    return contains(head, _SNIFF, b",Watts,")
 
 
 @reads("SPEC PTDaemon", "AC input, power analyser")

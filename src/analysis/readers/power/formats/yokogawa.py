@@ -6,7 +6,9 @@ from analysis.readers.power import csv
 from analysis.readers.power.headings import Headings
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
+from analysis.readers.text import contains
 
+_MODEL = re.compile(rb"(?im)^\W*store ?no|^\W*model.{0,9}WT\d")
 _TIMES = (r"^date$+^time$+^(milli ?second|ms)", r"^date$+^time$", r"^(date ?/? ?time|time ?stamp|date)")
 _NAME = r"^p(\(ac\+dc\))?[ _-]?\(?(e(lement)?[ _-]?)?{which}\)?(?![a-z])"
 _SIGMA, _ELEMENT = _NAME.format(which="(sigma|σ|Σ|s)[abc]?"), _NAME.format(which=r"\d")
@@ -14,7 +16,7 @@ _SIGMA, _ELEMENT = _NAME.format(which="(sigma|σ|Σ|s)[abc]?"), _NAME.format(whi
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether there are powers, with a store number in the headings or a WT's model above them."""
-    wt = re.search(rb"(?im)^\W*store ?no|^\W*model.{0,9}WT\d", head) is not None
+    wt = contains(head.lower(), _MODEL, b"store", b"model")
     return wt and re.search(rb'(?im)[,;"\t] *+P(\(AC\+DC\))?[ _-]?\(?(E|element|sigma|\d)', head) is not None
 
 
