@@ -88,8 +88,9 @@ def _files(outputs: dict[str, tuple[str, int]], draw: random.Random) -> Iterator
                     job += 1
                     folder = f"{program}/{cluster}/{nodes}nodes/run{repeat}"
                     known = {"name": program, "nodes": nodes, "ranks": ranks, "job": job}
-                    known |= {"cluster": cluster, "hosts": f"nid[{1000 + repeat}-{1000 + repeat + nodes - 1}]"}
-                    yield f"{folder}/{program}.out", _with_numbers(output.replace("{nodes}", str(nodes)), draw)
+                    known |= {"cluster": cluster, "hosts": f"nid[{1000 + repeat}-{999 + repeat + nodes}]"}
+                    own = output.replace("{nodes}", str(nodes))
+                    yield f"{folder}/{program}.out", _with_numbers(own, draw)
                     yield f"{folder}/submit.sh", SCRIPT.format(**known)
                     yield f"{folder}/slurm-{job}.out", LOG.format(**known) + "done\n" * draw.randrange(3, 200)
                     if not job % 3:
@@ -142,7 +143,7 @@ def plain(source: Path, target: Path) -> None:
 
 def main() -> None:
     """Print a line for the plan, for the import, for an import again, and for the plain copy."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help=f"{SMALL} files")
     parser.add_argument("--files", type=int, default=0)
     options = parser.parse_args()

@@ -42,7 +42,13 @@ def resolve(
 ) -> tuple[list[Draft], list[str]]:
     """Resolve the facts of all runs; return them with what was inferred, a line each."""
     by_engine = {one.engine: name for name, one in reversed(list(applications.items())) if one.engine}
-    drafts = [_from_files(run, by_engine, groups, given, table) for run in groups.runs]
+    dumps: dict[tuple[int, ...], _Dumps] = {}  # by identity: runs of a folder have the same
+    drafts = []
+    for run in groups.runs:
+        shared = [one for one in run.shared if one.what != "job script"]
+        key = tuple(map(id, shared))
+        dumps[key] = dumps.get(key) or _Dumps(shared)
+        drafts.append(_from_files(run, by_engine, groups, given, table, dumps[key]))
     for draft in drafts if pattern is not None else ():
         _from_pattern(draft, pattern)
     lines = infer(drafts, applications, settled=pattern.settled if pattern is not None else None)
@@ -54,12 +60,46 @@ def resolve(
     return drafts, lines + (table.unused() if table is not None else [])
 
 
+class _Dumps:
+    """Dumps that describe the same runs; another job than the runs' made them."""
+
+    def __init__(self, dumps: Sequence[Observation]) -> None:
+        names = [_words(one.file.base) for one in dumps]
+        common = set.intersection(*names) if len(dumps) > 1 else set()
+        self._having: dict[str, list[int]] = defaultdict(list)  # words that not all have
+        for at, words in enumerate(names if len(dumps) > 1 else ()):
+            for word in words - common:
+                self._having[word].append(at)
+        self._dumps = dumps
+        self._nearest = self._agreed(dumps)
+
+    def of_run(self, path: str) -> dict[str, Observation]:
+        """Return the dumps that state the machine of a run, by the name of the fact.
+
+        Dumps whose names share a word with the run's path that not all dumps have are its own. Else the
+        nearest ones count, if they agree.
+        """
+        own = sorted({at for word in _words(path) for at in self._having.get(word, ())})
+        return self._agreed([self._dumps[at] for at in own]) if own else self._nearest
+
+    def _agreed(self, dumps: Sequence[Observation]) -> dict[str, Observation]:
+        found: dict[str, Observation] = {}
+        for name in _MACHINE:
+            stating = [one for one in dumps if name in one.facts]
+            deepest = max((_depth(one) for one in stating), default=0)
+            levels = {str(one.facts[name]): one for one in stating if _depth(one) == deepest}
+            if len(levels) == 1:
+                found[name] = next(iter(levels.values()))
+        return found
+
+
 def _from_files(
     run: RunFiles,
     by_engine: Mapping[str, str],
     groups: Grouping,
     given: Mapping[str, Value],
     table: FactTable | None,
+    dumps: _Dumps,
 ) -> Draft:
     """Add what files state of a run, the surest first."""
     draft = Draft(run, "")
@@ -89,7 +129,8 @@ def _from_files(
     for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
         if one.role in ("beside", "text"):
             draft.add(_from_script(draft, one.facts), one.file.base)
-    _from_dumps(draft)
+    for name, one in dumps.of_run(run.main.name).items():
+        draft.add({name: one.facts[name]}, one.file.base)
     # A script may have changed since; a profile states how its program was called.
     if draft.value("program") and draft.certain("command") is None:
         draft.facts.pop("command", None)
@@ -117,26 +158,6 @@ def _from_script(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
     other = known is not None and facts.get("ranks", known) != known
     counts = {*COUNTS} - ({"nodes"} if facts.get("nodes") == 1 else set())
     return {name: value for name, value in facts.items() if name != "job" and not (other and name in counts)}
-
-
-def _from_dumps(draft: Draft) -> None:
-    """Add what dumps state of the machine: another job than the run's made them.
-
-    Dumps whose names share a word with the run's path that not all dumps have are its own. Else the nearest
-    ones count, if they agree.
-    """
-    dumps = [one for one in draft.run.shared if one.what != "job script"]
-    names = {one.name: _words(one.file.base) for one in dumps}
-    common = set.intersection(*names.values()) if len(dumps) > 1 else set()
-    path = _words(draft.run.main.name)
-    own = [one for one in dumps if len(dumps) > 1 and (names[one.name] - common) & path]
-    for name in _MACHINE:
-        stating = [one for one in own or dumps if name in one.facts]
-        deepest = max((_depth(one) for one in stating), default=0)
-        levels = {str(one.facts[name]): one for one in stating if _depth(one) == deepest}
-        if len(levels) == 1:
-            one = next(iter(levels.values()))
-            draft.add({name: one.facts[name]}, one.file.base)
 
 
 def _depth(source: Observation) -> int:
