@@ -247,7 +247,7 @@ def test_show__publishes_the_svg_with_its_description(monkeypatch: pytest.Monkey
     monkeypatch.setattr("IPython.display.publish_display_data", published.append)
     fig, _ = draw(points([1, 2]))
     figures.show(fig, description="A line.")
-    assert [sorted(p) for p in published] == [["image/svg+xml", "text/plain"]]
+    assert [sorted(p) for p in published] == [["image/svg+xml", "text/csv", "text/plain"]]
     assert published[0]["text/plain"] == "A line."
 
 

@@ -205,7 +205,8 @@ def _point(ax: Axes, row: pd.Series, level: str, style: tuple[str, str], *, abov
     whiskers(
         ax, [x], [y], style, xends=([row["time_low"]], [row["time_high"]]),
         yends=([row["energy_low"]], [row["energy_high"]]), markersize=8, capsize=3.5,
-        markerfacecolor=style[0] if row["pareto"] else PAPER, markeredgecolor=style[0],
+        markerfacecolor=style[0] if row["pareto"] else PAPER, markeredgecolor=style[0], series=level,
+        facts=row.to_frame().T,
     )  # fmt: skip
     ax.annotate(
         level, (x, y), xytext=(8, 4 if above else -4), textcoords="offset points", ha="left",

@@ -68,7 +68,7 @@ def build(
         raise ConfigError(*(Fault("pages", 0, f"page {n!r} is listed twice", "rename one") for n in twice))
     scoreboard.check(verdicts, frozenset(names))
     board = scoreboard.board(verdicts, reports, recovered, selftest)
-    read = [notebooks.read(p) for p in pages]
+    read = [notebooks.read(p, provenance.citation) for p in pages]
     front.distinguish(read)
     asked = asked or Front()
     sections = [_section(report, board) for report in reports]
@@ -87,6 +87,7 @@ def build(
     files = {"index.html": _render("index.html.j2", current="index", **told, **shared)}
     files |= {name: _source(name) for name in ("site.js", "board.js")}
     files |= _data(board, shared)
+    files |= {f"{DATA}/{name}": text for one in read for name, text in one.files.items()}
     files |= {f"{DATA}/{one.name}.ipynb": one.path.read_text(encoding="utf-8") for one in pages}
     files[f"{DATA}/search.js"] = _registered(
         "search", search.index(board, read, shared["menu"], sections, described)

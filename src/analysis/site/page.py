@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from analysis.base import project
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.estimates.campaign import Campaign
+from analysis.site import passport
 from analysis.site.words import EVIDENCE
 
 RESERVED = frozenset({"index", "provenance"})
@@ -72,7 +73,9 @@ class PageContent:
     The question is the notebook's first heading, or that of the output of the cell tagged ``question``, and
     `intro` the text below it; the answer is the first output
     of the cell tagged ``answer``, `figure` the first figure, `verdicts` the outputs of cells so tagged and
-    `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``.
+    `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``. `files`
+    are the pictures and tables of its figures, by name; `cited` says how to cite the site that it is part of,
+    empty for a page alone, whose figures have none.
     """
 
     name: str
@@ -87,8 +90,10 @@ class PageContent:
     figure: Markup = field(default_factory=Markup)
     verdicts: list[Markup] = field(default_factory=list)
     body: list[Markup] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
     code: list[Code] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    cited: str = ""
 
     @property
     def classes(self) -> list[str]:
@@ -101,7 +106,7 @@ class PageContent:
         return " ".join(html.unescape(re.sub(r"<[^>]+>", "", str(self.answer))).split())
 
 
-def read(page: PageInput) -> PageContent:
+def read(page: PageInput, cited: str = "") -> PageContent:
     """Read an executed notebook into a page.
 
     Raises `ConfigError` if the name or evidence class cannot be used, or the file is no notebook, and
@@ -117,6 +122,7 @@ def read(page: PageInput) -> PageContent:
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
     out = PageContent(page.name, page.title, page.evidence, page.campaign, page.sources, page.group)
+    out.cited = cited
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"
         if cell.cell_type == "markdown":
@@ -168,7 +174,7 @@ def _add_code(out: PageContent, cell: Any, position: int, where: str) -> None:
         if output.output_type == "error":
             message = _strip_ansi(str(output.evalue)).splitlines()
             out.errors.append(f"cell {position}: {output.ename}: {message[0] if message else ''}")
-        rendered = _output(output, where)
+        rendered = _output(output, where, out)
         if not rendered:
             continue
         if "verdicts" in tags:
@@ -179,7 +185,7 @@ def _add_code(out: PageContent, cell: Any, position: int, where: str) -> None:
             out.body.append(rendered)
 
 
-def _output(output: Any, where: str) -> Markup:
+def _output(output: Any, where: str, out: PageContent) -> Markup:
     if output.output_type == "error":
         from nbconvert.filters import ansi2html
 
@@ -194,7 +200,9 @@ def _output(output: Any, where: str) -> Markup:
         return Markup("")
     text = data[kind]
     if kind == "image/svg+xml":
-        return _figure(_safe(text[text.find("<svg") :], where), text)
+        given = _passport(out, text, data.get("text/csv", ""))
+        number = sum(name.endswith(".svg") for name in out.files)
+        return _figure(_safe(text[text.find("<svg") :], where), text, given, number)
     if kind.startswith("image/"):
         # Decoded and encoded again: what is no base64 cannot leave the attribute.
         packed = base64.b64encode(base64.b64decode("".join(text.split()))).decode()
@@ -215,10 +223,37 @@ def _text(source: str, where: str) -> Markup:
     return Markup('<div class="text">{}</div>').format(rendered(source, where))
 
 
-def _figure(image: Markup, svg: str) -> Markup:
+def _passport(out: PageContent, svg: str, table: str) -> Markup:
+    """Write the files of a figure, and link to them: table, CSV, SVG, PNG, notebook, address, citation."""
+    if not out.cited:
+        return Markup("")
+    number = 1 + sum(name.endswith(".svg") for name in out.files)
+    name, address = f"{out.name}-figure-{number}", f"{out.name}.html#figure-{number}"
+    citation = f"{out.question or out.title}, figure {number} ({out.evidence}). {out.cited}, {address}."
+    out.files[f"{name}.svg"] = svg[svg.find("<svg") :]
+    shown = Markup("")
+    if table:
+        out.files[f"{name}.csv"] = f"# {citation}\n{table}"
+        shown = Markup('<details class="fold"><summary>Table</summary>{}</details>').format(
+            passport.table(passport.read(table))
+        )
+    csv = Markup('<a download href="data/{}.csv">CSV</a> ').format(name) if table else Markup("")
+    return Markup(
+        '{}<p class="passport">{}<a download href="data/{name}.svg">SVG</a> '
+        '<button type="button" data-png="{name}.png">PNG</button> '
+        '<a download href="data/{page}.ipynb">Notebook</a> '
+        '<button type="button" data-copy="#figure-{number}" data-page="{page}.html">Copy link</button> '
+        '<button type="button" data-copy="{citation}">Copy citation</button></p>'
+    ).format(shown, csv, name=name, page=out.name, number=number, citation=citation)
+
+
+def _figure(image: Markup, svg: str, given: str | Markup = "", number: int = 0) -> Markup:
     found = re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.DOTALL)
     caption = Markup("<figcaption>{}</figcaption>").format(html.unescape(found[1])) if found else Markup("")
-    return Markup('<figure class="figure"><div class="canvas">{}</div>{}</figure>').format(image, caption)
+    anchor = Markup(' id="figure-{}"').format(number) if number else Markup("")
+    return Markup('<figure class="figure"{}><div class="canvas">{}</div>{}{}</figure>').format(
+        anchor, image, caption, given
+    )
 
 
 def _inline(output: Any, where: str) -> Markup:

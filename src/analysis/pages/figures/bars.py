@@ -6,7 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from analysis.base.words import displayed
-from analysis.estimates.finding import LIMITED
+from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
+from analysis.estimates.finding import LIMITED, directed
 from analysis.pages.figures.style import GREY, HUES, INK, PAPER, looks, name_bars, refused, whiskers
 
 # Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
@@ -18,6 +19,8 @@ _LOOKS = {
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
     **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
     **{agrees: ("sky", "oo") for _, agrees, _ in LIMITED.values()},
+    **{directed(agrees): ("sky", "OO") for _, agrees, _ in LIMITED.values()},
+    **dict.fromkeys(SOURCE_WORDS[HOLDS], ("green", "..")),
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
     "could not fail": ("sky", ".."),
     "too wide to tell": ("grey", "//"),
@@ -25,6 +28,7 @@ _LOOKS = {
     "an analogue does not show it": ("olive", "xx"),
     "not seen at this scale": ("orange", "xx"),
     **{disagrees: ("orange", "oo") for _, _, disagrees in LIMITED.values()},
+    **dict.fromkeys(SOURCE_WORDS[FAILS], ("red", "..")),
     **dict.fromkeys(("does not hold", "inconsistent", "not recovered", "outside the band"), ("red", "xx")),
 }
 

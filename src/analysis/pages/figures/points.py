@@ -62,7 +62,7 @@ def interval_points(
         ys = part[y].to_numpy(dtype=float)
         whiskers(
             ax, xs, ys, styles[level] if level else (INK, "o"), yends=(part[low], part[high]), capsize=3.5,
-            linestyle="-" if ordered else "none", linewidth=1.8,
+            linestyle="-" if ordered else "none", linewidth=1.8, series=level, facts=part,
         )  # fmt: skip
         last.append((float(xs[-1]), float(ys[-1]), level))
     _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
@@ -105,6 +105,7 @@ def strip_with_interval(
         whiskers(
             ax, np.full(len(own), i + 0.2), own["median"], (INK, "D"), yends=(own["low"], own["high"]),
             markersize=6.5, markeredgecolor=INK, capsize=4, elinewidth=1.8, zorder=4,
+            series=f"{level}, median", facts=own,
         )  # fmt: skip
     counts = [int((names == level).sum()) for level in levels]
     ax.set_xticks(range(len(levels)), [f"{v}\nn = {n}" for v, n in zip(levels, counts, strict=True)])
@@ -136,7 +137,7 @@ def interval_rows(
         part = frame[frame[hue].astype(str) == level]
         shift = 0.0 if hue == x else 0.18 * (i - (len(levels) - 1) / 2)
         ys = [rows.index(str(v)) + shift for v in part[x]]
-        whiskers(ax, part["median"], ys, look, xends=(part["low"], part["high"]), label=level)
+        whiskers(ax, part["median"], ys, look, xends=(part["low"], part["high"]), label=level, facts=part)
     name_bars(ax, rows, xlabel)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(0, 1.06 * float(np.nanmax(frame[["median", "high"]].to_numpy(float))))
@@ -157,7 +158,7 @@ def ratio_rows(frame: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
     for word, look in looks(words).items():
         part = frame[(frame["word"] == word).to_numpy()]
         ys = np.arange(len(frame))[(frame["word"] == word).to_numpy()]
-        whiskers(ax, part["ratio"], ys, look, xends=(part["low"], part["high"]), label=word)
+        whiskers(ax, part["ratio"], ys, look, xends=(part["low"], part["high"]), label=word, facts=part)
     ax.set_xscale("log")
     name_bars(ax, [str(name) for name in frame["name"]], xlabel)
     ax.set_ylim(len(frame) - 0.5, -0.5)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from analysis.base.errors import BenchbookError, ConfigError
+from analysis.pages.figures.table import note
 
 INK, GREY, LINE, PAPER = "#15191e", "#58626d", "#d5dade", "#ffffff"
 # Colour-blind safe (after Okabe and Ito), darkened until each has a contrast of 3 to white. The site
@@ -92,9 +94,14 @@ def whiskers(
     *,
     xends: Sequence[ArrayLike] = (),
     yends: Sequence[ArrayLike] = (),
+    series: str = "",
+    facts: pd.DataFrame | None = None,
     **more: Any,
 ) -> None:
-    """Draw marks of a colour and a shape with the intervals of their x or y, two ends each."""
+    """Draw marks of a colour and a shape with the intervals of their x or y, two ends each.
+
+    `series` names them in the figure's table; `facts` has their ``n`` and ``confidence``, if it knows them.
+    """
     middles, reach = (np.asarray(x, float), np.asarray(y, float)), []
     for middle, ends in zip(middles, (xends, yends), strict=True):
         low, high = (np.asarray(end, float) for end in ends) if len(ends) else (middle, middle)
@@ -107,7 +114,9 @@ def whiskers(
         "elinewidth": 1.6,
         "capsize": 3,
     }
-    ax.errorbar(*middles, xerr=reach[0], yerr=reach[1], **kind | more)
+    drawn = ax.errorbar(*middles, xerr=reach[0], yerr=reach[1], **kind | more)
+    known = {} if facts is None else {key: facts[key] for key in ("n", "confidence") if key in facts}
+    note(drawn[0], series or str(more.get("label", "")), known.get("n"), known.get("confidence"))
 
 
 def use_style() -> None:

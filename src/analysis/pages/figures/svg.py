@@ -13,6 +13,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from analysis.pages.figures.points import part_names
 from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER, refused
+from analysis.pages.figures.table import as_csv
 
 # Each colour of the style becomes a custom property with itself as fallback: a page that defines the
 # property (the site, light and dark) recolours the figure, everything else shows it as drawn.
@@ -65,6 +66,7 @@ def show(fig: Figure, *, description: str) -> None:
     publish_display_data(
         {  # type: ignore[no-untyped-call]
             "image/svg+xml": svg(fig, description=description),
+            "text/csv": as_csv(fig, description),
             "text/plain": description,
         }
     )
