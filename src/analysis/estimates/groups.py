@@ -146,10 +146,12 @@ def _own_levels(
     if compare.span is not None:
         low, high = compare.span
         return [sorted(level for level in set(frame[compare.factor]) if low <= level <= high)]
+    # A level of ours that stands for two of the report's is one group, and is compared once.
     sides = [level if isinstance(level, tuple) else (level,) for level in compare.levels]
     if ordered:
         sides = [tuple(level for side in sides for level in side)]
-    return [[mine for level in side for mine in campaign.resolve(compare.factor, level)] for side in sides]
+    own = ([mine for level in side for mine in campaign.resolve(compare.factor, level)] for side in sides)
+    return [list(dict.fromkeys(side)) for side in own]
 
 
 def _ordered(compare: Comparison, levels: Sequence[Level], part: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
