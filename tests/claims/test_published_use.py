@@ -56,7 +56,10 @@ def idle(name: str, raw: Path, folder: Path) -> list[str]:
     ingest(raw, folder)
     tree = storage.read_tree(folder / "campaign.nc")
     views = tuple(declared.views)
-    campaign = Campaign(name, tree, "", declared.evidence, "", apart=declared.apart, views=views)
+    repeats = declared.repeats
+    campaign = Campaign(
+        name, tree, "", declared.evidence, "", apart=declared.apart, views=views, repeats=repeats
+    )
     if not (raw / "figures.csv").is_file():  # a table of runs
         return sorted(set(campaign.runs["run"]) - {run for run, _ in _verdicts(campaign)})
     fed = {(run, metric) for run, metrics in [*_verdicts(campaign), *_pages(campaign)] for metric in metrics}

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 COMMIT = "f7d6480fce93df87f4ebaadcd854c7b7f7b1565a"
 HEADER = (
     "run", "application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks", "ranks_per_node",
-    "figure_of_merit", "figure_of_merit_unit", "source", "reason",
+    "figure_of_merit", "figure_of_merit_unit", "source",
 )  # fmt: skip
 # Partition -> cluster, processor, link, library; those whose script names the device of the link.
 PLACES = {
@@ -29,10 +29,11 @@ PLACES = {
 }  # fmt: skip
 LOG = re.compile(r"perflogs/(\w+/[\w-]+)/(castep|cp2k)/(?:Castep_(Al3x3)|Cp2k_(H2O_256))\w*/\w+\.log")
 LINE = re.compile(r"^\S+?\|.*\|jobid=(\d+)\|(?:total|cp2k)_time=([\d.]+)\|s\|.*$", re.MULTILINE)
+BROKEN = re.compile(r"(?<=\d)(?=20\d\d-\d\d-\d\dT)")  # a line end is missing before a date
 OUTPUT = re.compile(r"output/(\w+/[\w-]+)/omb/Osu_allreduce/rfm_Osu_allreduce_job\.out")
 SIZE = re.compile(r"^(\d+) +([\d.]+) *$", re.MULTILINE)
-LARGEST = 2048  # B, of the reductions that are taken
-COLLAPSED = "20 times the time of 32 nodes: the link collapsed"
+LARGEST = 64  # B, of the reductions that are taken
+COLLAPSED = 56  # nodes, on which CASTEP over RoCE takes 15 times as long as on 32
 
 
 def git(repository: str, *words: str) -> str:
@@ -54,22 +55,21 @@ def runs(repository: str) -> Iterator[list[str]]:
         place = PLACES.get((log or output or [""] * 2)[1])
         if not place:
             continue
-        text = git(repository, "show", f"{COMMIT}:{name}")
+        text = BROKEN.sub("\n", git(repository, "show", f"{COMMIT}:{name}"))
         cluster, cpu, link, mpi = place
         if log:
             for one in LINE.finditer(text):
                 nodes, ranks = counts(one[0])
-                bad = COLLAPSED * (nodes == 56 and "RoCE" in link)
-                if nodes > 1:
+                if 1 < nodes < COLLAPSED:
                     name, case = f"{log[1]} {log[2]} {nodes} nodes, job {one[1]}", log[3] or log[4]
                     sizes = [str(nodes), str(ranks), str(ranks // nodes)]
-                    said = [one[2], "s", "excalibur-tests", bad]
+                    said = [one[2], "s", "excalibur-tests"]
                     yield [name, log[2], case, cluster, cpu, link, mpi, *sizes, *said]
         elif output:
             for size, latency in SIZE.findall(text):
                 if int(size) <= LARGEST:
                     name, case = f"{output[1]} allreduce {size} B", f"Allreduce of {size} B"
-                    said = ["2", "64", "32", latency, "us", "excalibur-tests", ""]
+                    said = ["2", "64", "32", latency, "us", "excalibur-tests"]
                     yield [name, "osu", case, cluster, cpu, link, mpi, *said]
 
 

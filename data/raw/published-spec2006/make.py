@@ -26,7 +26,6 @@ HEADER = (
 CPUS = {
     "Intel Xeon E5-2680 v2": "14", "Intel Xeon E5-2680": "12|13|14", "Intel Xeon X5670": "12",
     "Intel Xeon X5570": "11|12", "AMD Opteron 2384": "7", "AMD Opteron 2356": "7",
-    "AMD Opteron 2382": "7", "AMD Opteron 2358 SE": "7",
 }  # fmt: skip
 # Families of one maker with a single-rank and a dual-rank system: processors and compiler.
 FAMILIES = {
@@ -85,10 +84,13 @@ def chosen(one: Mapping[str, Any]) -> list[str]:
 def main(repository: str) -> None:
     """Write the table; results with one name are numbered."""
     seen: dict[str, int] = {}
+    rows = [found for found in map(chosen, results(repository)) if found]
+    both = {(one[3], one[4]) for one in rows if one[5] == "single rank"}
+    both &= {(one[3], one[4]) for one in rows if one[5] == "dual rank"}
     with (HERE / "results.csv").open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(HEADER)
-        for found in filter(None, map(chosen, results(repository))):
+        for found in (one for one in rows if not one[3] or (one[3], one[4]) in both):
             seen[found[0]] = seen.get(found[0], 0) + 1
             number = f" #{seen[found[0]]}" * (seen[found[0]] > 1)
             out.writerow([found[0] + number, *found[1:]])

@@ -1,0 +1,158 @@
+"""Single runs of others compared cell by cell: each number again from its table, without the engine."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import product
+from statistics import median
+
+import pytest
+
+from analysis.base import models, project
+from analysis.claims import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.datasets.campaign import ingest
+from analysis.estimates.campaign import Campaign
+from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile
+
+TABLES = {
+    "published-lsdyna": "runs.csv",
+    "published-lammps": "runs.csv",
+    "published-spec2006": "results.csv",
+    "published-roce": "runs.csv",
+    "published-reductions": "runs.csv",
+    "published-charm": "runs.csv",
+    "published-crash": "runs.csv",
+}
+Found = dict[tuple[str, str], Verdict]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    found = {}
+    for name in TABLES:
+        folder = tmp_path_factory.mktemp(name)
+        ingest(project.raw(name), folder)
+        declared = models.load(CampaignFile, project.declaration(name))
+        tree = storage.read_tree(folder / "campaign.nc")
+        campaign = Campaign(
+            name, tree, "", "published", "", views=tuple(declared.views), repeats=declared.repeats
+        )
+        for report in sorted({view.report for view in declared.views}):
+            verdicts = evaluate(load_report(project.claims(report)), campaign)
+            found |= {(name, one.claim): one for one in verdicts if one.tested}
+    return found
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (project.raw(name) / TABLES[name]).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def middles(name: str, value: str, *by: str) -> dict[tuple[str, ...], float]:
+    """Return the medians of a table by columns."""
+    groups = defaultdict(list)
+    for row in rows(name):
+        groups[tuple(row[column] for column in by)].append(float(row[value]))
+    return {key: median(values) for key, values in groups.items()}
+
+
+def test_published__no_single_run_has_a_full_word(told: Found) -> None:
+    assert len(told) == 48
+    words = {one.verdict for one in told.values()}
+    assert words == {
+        "agrees, order of runs not known", "direction agrees, order of runs not known",
+        "disagrees, order of runs not known", "cannot tell",
+    }  # fmt: skip
+    assert {one.distance for one in told.values()} == {"scaled", "analogue"}
+
+
+def test_lammps__efa_over_tcp_at_32_nodes(told: Found) -> None:
+    seconds = middles("published-lammps", "elapsed", "interconnect", "nodes")
+    lead = {n: seconds["Ethernet (TCP)", n] / seconds["EFA", n] for n in ("8", "16", "32", "64")}
+    assert [round(one, 2) for one in lead.values()] == [1.22, 1.77, 3.08, 4.25]
+    one = told["published-lammps", "lsdyna2014-ic-summary-over-5x-10-40gbe"]
+    assert (one.estimate, one.n) == (pytest.approx(lead["32"]), 20)
+    assert one.verdict == "direction agrees, order of runs not known"  # short of 5 times
+    most = told["published-lammps", "hpcg2014-ic-fdr-over-1gbe-5x"]
+    assert most.estimate == pytest.approx(lead["64"])
+
+
+def test_spec__processors_and_ranks(told: Found) -> None:
+    rate = middles("published-spec2006", "figure_of_merit", "cluster", "cpu", "dimm")
+    new, old = (rate["", f"2 x Xeon E5-2680{generation}", ""] for generation in (" v2", ""))
+    one = told["published-spec2006", "lsdyna2014-cpu-ivb-over-snb-20pct"]
+    assert one.estimate == pytest.approx(100 * (new / old - 1)) == pytest.approx(29.9, abs=0.05)
+    assert one.verdict == "direction agrees, order of runs not known"  # more than 20 %
+    pairs = sorted(
+        rate[board, cpu, "dual rank"] / rate[board, cpu, "single rank"]
+        for board, cpu, dimm in rate
+        if dimm == "single rank"
+    )
+    assert [round(pair, 3) for pair in pairs] == [1.025, 1.029, 1.047, 1.099, 1.102]
+    ranks = told["published-spec2006", "lsdyna2014-mem-dual-rank-better"]
+    assert (ranks.estimate, ranks.n) == (pytest.approx(median(pairs)), 5)
+
+
+def test_roce__slower_in_the_usual_cell(told: Found) -> None:
+    time = middles(
+        "published-roce", "figure_of_merit", "application", "case", "cluster", "mpi", "nodes", "interconnect"
+    )
+    cells = [key[:-1] for key in time if key[-1] == "RoCE" and key[0] != "osu"]
+    ratios = sorted(time[*cell, "RoCE"] / time[*cell, "InfiniBand"] for cell in cells)
+    assert (len(ratios), round(ratios[0], 2), round(ratios[-1], 2)) == (9, 0.92, 1.81)
+    one = told["published-roce", "openatom2010-ic-ib-higher"]
+    assert (one.estimate, one.n) == (pytest.approx(median(ratios)), 9)
+
+
+def test_reductions__by_the_switches(told: Found) -> None:
+    latency = middles("published-reductions", "figure_of_merit", "case", "tuning")
+    cases = sorted({case for case, _ in latency})
+    gains = [100 * (latency[case, "by levels"] / latency[case, "by levels, SHARP"] - 1) for case in cases]
+    one = told["published-reductions", "sharp2019-allreduce-sharp-over-edr-109pct"]
+    assert (one.estimate, one.n) == (pytest.approx(median(gains)), 5)
+    assert latency["Allreduce of 8 B", "by levels, SHARP"] == 12.03
+    assert one.high is not None
+    assert one.high < 108.5
+
+
+def test_charm__layers_under_namd(told: Found) -> None:
+    time = middles("published-charm", "elapsed", "mpi", "nodes")
+    nodes = [str(n) for n in range(2, 21, 2)]
+    leads = [time["MPI layer", n] / time["UCX layer", n] for n in nodes]
+    assert (round(min(leads), 3), round(max(leads), 3)) == (1.001, 1.067)
+    one = told["published-charm", "openatom2010-ibv-better-perf-scalability"]
+    assert (one.estimate, one.n) == (pytest.approx(median(leads)), 10)
+    # Two libraries of the report are one layer here, whose cells count once.
+    assert told["published-charm", "openatom2010-ibv-29pct-over-mpi"].n == 10
+
+
+def efficiencies() -> Iterator[float]:
+    time = middles("published-crash", "elapsed", "cluster", "version", "case", "nodes")
+    for cluster, version, case, nodes in time:
+        if nodes == "4" and (one := time.get((cluster, version, case, "1"))):
+            yield 100 * one / time[cluster, version, case, "4"] / 4
+
+
+def test_crash__four_nodes_are_not_four_times_one(told: Found) -> None:
+    found = sorted(efficiencies())
+    assert [round(one) for one in found] == [68, 72, 75, 79, 82, 87]
+    one = told["published-crash", "lsdyna2009-place-near-linear-ib"]
+    assert (one.estimate, one.n) == (pytest.approx(median(found)), 6)
+    assert one.verdict == "disagrees, order of runs not known"
+
+
+def test_lsdyna__leads_of_infiniband_on_two_servers(told: Found) -> None:
+    time = middles("published-lsdyna", "elapsed", "cluster", "ranks", "interconnect")
+    both = [
+        (s, r)
+        for s, r in product(("HS21 XM", "HS22"), ("24", "48", "72", "96"))
+        if (s, r, "Ethernet") in time
+    ]
+    leads = [time[s, r, "Ethernet"] / time[s, r, "InfiniBand"] for s, r in both]
+    one = told["published-lsdyna", "lsdyna2014-ic-fdr-over-1gbe-7x"]
+    assert (one.estimate, one.low, one.high) == pytest.approx((median(leads), min(leads), max(leads)))
+    assert (one.n, round(one.level or 0, 3)) == (4, 0.875)
