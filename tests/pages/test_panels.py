@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis import pages
 from analysis.datasets.published import read_published
-from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.schema import storage
+from tests.estimates.hand import campaign as by_hand
+from tests.estimates.hand import claim, repeats, verdict
 
 RUNS = """\
 run,application,cpu,interconnect,nodes,figure_of_merit,figure_of_merit_unit,peak,mean_power,reason
@@ -19,6 +22,13 @@ run,application,cpu,interconnect,nodes,figure_of_merit,figure_of_merit_unit,peak
 4,hpl,A,1gbe,4,99,Gflop/s,100,50,is marked
 5,hpl,B,ib,8,60,Gflop/s,80,30,
 6,osu,A,ib,2,,,,,
+"""
+COMPARED = """\
+quantity: speedup
+variable: figure_of_merit
+select: { application: app }
+compare: { factor: mpi, treatment: b, baseline: a }
+expect: { relation: at-least, value: 1 }
 """
 SIZES = "run,case,size,latency\n6,osu_latency,8,1.5\n6,osu_latency,4194304,180\n"
 
@@ -76,3 +86,29 @@ def test_panel__along_the_message_size(campaign: Campaign) -> None:
 def test_panel__without_a_run_says_so(campaign: Campaign) -> None:
     with pytest.raises(NotCoveredError, match="has a idle_power for Idle"):
         pages.panel(campaign, title="Idle", variable="idle_power", x="cpu", by="interconnect")
+
+
+def test_look_ups__are_counted_and_the_contradicted_ones_are_named(tmp_path: Path) -> None:
+    rows = [*repeats([10.0] * 6, mpi="a"), *repeats([12.0] * 6, mpi="b")]
+    asked = claim(tmp_path, COMPARED)
+    base = verdict(asked, by_hand(rows))
+    words = ("a source confirms it", "a blog confirms it", "a source contradicts it", "cannot tell")
+    found = [
+        replace(base, distance="looked-up", verdict=word, statement=f"s{at}") for at, word in enumerate(words)
+    ]
+    first, *wrong = pages.look_up_sentences([*found, base])
+    assert first == "Of 4 statements that were looked up, sources confirm 2, contradict 1 and leave 1 open."
+    assert len(wrong) == 1
+    assert wrong[0].startswith("“s2” a source contradicts it")
+    assert pages.look_up_sentences([base]) == []
+
+
+def test_stated_tables__are_those_of_a_campaign_of_figures(campaign: Campaign) -> None:
+    assert pages.stated_tables(campaign) == []
+
+
+@pytest.mark.datasets("published-specifications")
+def test_stated_tables__have_a_source_for_every_figure() -> None:
+    stated, sources = pages.stated_tables(load_campaign("published-specifications"))
+    assert len(stated) >= 20
+    assert set(stated["source"]) <= set(sources["source"])

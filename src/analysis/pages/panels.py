@@ -1,4 +1,4 @@
-"""Panels of a page on data of other people: medians of a measure by two factors, and their words."""
+"""A page on tables of other people: panels of medians by two factors, looked-up figures, and their words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,19 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.base.words import Level, attached, significant
+from analysis.base import project
+from analysis.base.words import Level, attached, counted, significant
+from analysis.claims import Verdict
+from analysis.claims.distance import LOOK_UP
+from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.spelling import display, measure_name, medians
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
+from analysis.pages.notebook import sentence
+from analysis.readers.published import load_sources
 from analysis.schema.factors import at_level, label
 
 SIZE = "size"  # the one axis that is no column of the runs
@@ -150,3 +156,25 @@ def draw_panel(one: Panel, campaign: Campaign) -> Figure:
     fig, ax = figures.new_figure(campaign.evidence, campaign.name, height=height)
     figures.interval_rows(one.table, ax=ax, x=one.x, hue="series", xlabel=values)
     return fig
+
+
+# ---- figures of products and programs, which are looked up and not measured
+
+
+def look_up_sentences(verdicts: Sequence[Verdict]) -> list[str]:
+    """Say how many statements sources confirm, and which they contradict; nothing without a look-up."""
+    found = [one for one in verdicts if one.distance == LOOK_UP]
+    confirmed = sum(one.verdict in SOURCE_WORDS[HOLDS] for one in found)
+    wrong = [one for one in found if one.verdict in SOURCE_WORDS[FAILS]]
+    counts = f"sources confirm {confirmed}, contradict {len(wrong)}"
+    text = f"Of {counted(len(found), 'statement')} that were looked up, {counts}"
+    text += f" and leave {len(found) - confirmed - len(wrong)} open."
+    return [text, *map(sentence, wrong)] if found else []
+
+
+def stated_tables(campaign: Campaign) -> list[pd.DataFrame]:
+    """Return the figures that sources state and the sources, of a campaign that has such figures."""
+    if "figures" not in campaign.tree.children:
+        return []
+    stated = campaign.frame("figures")[["case", "metric", "value", "unit", "remark", "source", "place"]]
+    return [stated, load_sources(project.raw(campaign.name))]
