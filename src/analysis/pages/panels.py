@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.base import project
 from analysis.base.words import Level, attached, counted, significant
 from analysis.claims import Verdict
 from analysis.claims.distance import LOOK_UP
@@ -19,7 +18,6 @@ from analysis.estimates.spelling import display, measure_name, medians
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
 from analysis.pages.notebook import sentence
-from analysis.readers.published import load_sources
 from analysis.schema.factors import at_level, label
 
 SIZE = "size"  # the one axis that is no column of the runs
@@ -177,4 +175,5 @@ def stated_tables(campaign: Campaign) -> list[pd.DataFrame]:
     if "figures" not in campaign.tree.children:
         return []
     stated = campaign.frame("figures")[["case", "metric", "value", "unit", "remark", "source", "place"]]
-    return [stated, load_sources(project.raw(campaign.name))]
+    sources = [(key, *named) for key, named in campaign.references.items()]
+    return [stated, pd.DataFrame(sources, columns=["source", "title", "address"])]
