@@ -265,3 +265,24 @@ def test_finish__a_row_of_one_record_does_not_speak_for_another_of_the_same_numb
     (line,) = finish.mark_failed(base, "c", found)
     assert line.startswith(f"{first}.failed-1: failed: Slurm says CANCELLED by 0")
     assert folders.measured(base, "c", second)
+
+
+def test_accounting__a_row_that_is_not_whole_yet_is_no_other_jobs(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage of slurmdbd a job's steps come before its name: as a job called `allocation`."""
+    name = workflow.plan("c", base).runs[0].name
+    known = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0}
+    put(base, name, job_id="7", reason="", start=1795220855.0, slurm=known)
+    head = "JobID|JobName|Cluster|Comment|State|Submit|Start|End"
+    times = f"{clock(1795220840)}|{clock(1795220851)}|{clock(1795220861)}"
+    log = tmp_path / "log"
+    answer = f"""#!/bin/sh
+echo asked >>{log}
+echo '{head}'
+if [ "$(wc -l <{log})" -eq 1 ]; then echo '7|allocation|testbed||COMPLETED|{times}'; exit; fi
+echo '7|5f3a|testbed|rule_run_wildcards_c_{name}|COMPLETED|{times}'
+"""
+    stand_in(tmp_path, monkeypatch, "sacct", answer)
+    assert account(base, "c", patience=60, interval=0.01).states == {"7": "COMPLETED"}
+    assert not (folders.running(base, "c") / accounting.FOREIGN).exists()

@@ -211,7 +211,9 @@ def test_shared_job__runs_that_ask_for_the_same_share_one_in_their_order(
         assert [order[one] for one in names] == sorted(order[one] for one in names)
         asked = [workflow.requested(declared, by_name[one]) for one in names]
         assert all(one == asked[0] for one in asked)
-        assert workflow.resources("c", name, base)["runtime"] == 10 * len(names)
+        # One limit, and twice what the others are expected to take: 10 s or 100 s, and 4 s to start.
+        seconds = sum((100 if "large" in one else 10) + 4 for one in names[1:])
+        assert workflow.resources("c", name, base)["runtime"] == 10 + math.ceil(2 * seconds / 60)
         assert workflow.sharing("c", name, base) == names[1:]
     assert "runtime" not in workflow.common("c", base)
     # Without the option each has its own, and a note of an earlier start is taken away.

@@ -92,8 +92,9 @@ def test_crate__a_run_is_an_action_with_command_times_and_files(campaign: Path) 
         "endTime": "2026-11-21T00:27:37.500Z",
         "actionStatus": "http://schema.org/CompletedActionStatus",
         "identifier": "Slurm job 28",
-        "instrument": [{"@id": "#application/hpcg"}, {"@id": "#cluster/c%201"}],
+        "instrument": {"@id": "#application/hpcg"},
         "object": [
+            {"@id": "#on/c%201"},
             {"@id": "#case/nx16"},
             {"@id": "#interconnect/ib%2Ffdr"},
             {"@id": "#repeat/1"},
@@ -247,7 +248,13 @@ def test_crate__the_shipped_campaign_reads_back_whole(
     found = ROCrate(out)
     assert found.root_dataset["license"].id == "https://spdx.org/licenses/BSD-3-Clause"
     entities = {entity.id: entity for entity in found.data_entities}
-    assert len(entities) == len(raw)
+    declared = {name for name in entities if name.startswith("benchbook/")}
+    programs = ("hpcc", "hpcg", "osu")
+    assert declared == {
+        "benchbook/config/campaigns/vm-profiles.yaml",
+        *(f"benchbook/config/applications/{name}.yaml" for name in programs),
+    }
+    assert len(entities) == len(raw) + len(declared)
     for path in raw:
         entity = entities[path.relative_to(RAW / "vm-profiles").as_posix()]
         stored = Path(entity.source).read_bytes()

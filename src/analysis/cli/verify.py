@@ -10,9 +10,11 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import read_json
 from analysis.base.words import counted
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.provenance import manifest, records
+from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
 
 def verify(campaigns: Sequence[str], *, write: bool, force: bool, as_json: bool = False) -> int:
@@ -157,10 +159,45 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
         hardware=measured_on,
         clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
         applications={name: one.title for name, one in known.items()},
+        sources=_sources(base, campaign, declared, folder),
+        version=project.VERSION,
     )
     files, runs = crate.export(folder, label, Path(out), about, force=force)
     print(f"{out}: {files} files, {runs} runs")
     return FINE
+
+
+def _sources(base: Path, campaign: str, declared: dict[str, Any], folder: Path) -> dict[str, Path]:
+    """Return the files by which a campaign was measured, by their paths in the project.
+
+    Without a matrix it was measured otherwise: its own declaration and its applications' remain.
+    """
+    found = [read_json(path) for path in sorted((folder / "runs").glob("*/run.json"))]
+    names = [f"config/campaigns/{campaign}.yaml"]
+    names += [f"config/applications/{name}.yaml" for name in {str(one.get("application")) for one in found}]
+    if "matrix" in declared:
+        cluster = f"config/clusters/{declared['matrix'].get('cluster')}.yaml"
+        if secret := _secret(document(base / cluster) if (base / cluster).is_file() else {}):
+            print(f"{cluster}: not in the crate: {secret!r} looks like a secret", file=sys.stderr)
+        else:
+            names.append(cluster)
+        names += [str(path.relative_to(base)) for path in base.glob("workflow/Snakefile")]
+        names += [str(path.relative_to(base)) for path in base.glob("workflow/rules/*.smk")]
+    return {name: base / name for name in sorted(names) if (base / name).is_file()}
+
+
+def _secret(content: Any, *, variables: bool = False) -> str:
+    """Return the first variable of an ``environment`` anywhere in a file that looks like a secret."""
+    if isinstance(content, list):
+        return next(filter(None, map(_secret, content)), "")
+    if not isinstance(content, dict):
+        return ""
+    for name, value in content.items():
+        if variables and (SECRET_NAME.search(str(name)) or SECRET_VALUE.search(str(value))):
+            return str(name)
+        if inner := _secret(value, variables=name == "environment"):
+            return inner
+    return ""
 
 
 def _files(base: Path, kind: str) -> list[Path]:

@@ -135,6 +135,7 @@ class _Kept:
     def __init__(self, path: Path, campaign: str, records: Mapping[str, Records], aside: Path) -> None:
         self._path, self._campaign, self._records, self._aside = path, campaign, records, aside
         self.foreign: set[str] = set()
+        self._doubted: dict[str, Rows] = {}
         self.rows: dict[str, Rows] = {}
         self.age = math.inf
         self.changed = False
@@ -160,7 +161,10 @@ class _Kept:
         self._table(answer)
         for job, news in by_job(answer).items():
             if why := self.doubt(job, news):
-                self._set_aside(job, news, why)
+                # After an outage the first rows of a job can lack its name: two answers have to be equal.
+                if self._doubted.get(job) == news:
+                    self._set_aside(job, news, why)
+                self._doubted[job] = news
                 continue
             kept = self.rows.get(job, [])
             rows = news if kept and self.doubt(job, kept) else merged(kept, news)

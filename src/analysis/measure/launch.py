@@ -24,7 +24,7 @@ from analysis.measure.declare import Declared, load
 from analysis.measure.job import Allocation, allocate
 from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.measure.script import lay_out, render
-from analysis.measure.workflow import requested
+from analysis.measure.workflow import minutes, requested
 from analysis.schema.records import section
 
 BUSY = 75
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
         return start(base, arguments.campaign, arguments.runs[0], job)
     codes = []
     for number, run in enumerate(arguments.runs, 1):
-        shared = replace(job, number=f"{job.number}:{number}", runs=len(arguments.runs))
+        shared = replace(job, number=f"{job.number}:{number}", runs=tuple(arguments.runs))
         codes.append(start(base, arguments.campaign, run, shared))
         sys.stdout.flush()
         if codes[-1] == ENDED:
@@ -77,7 +77,7 @@ class _Slurm:
     number: str = ""  # ``7``, or ``7:3`` for the third run in the job
     nodes: str = ""
     names: Mapping[str, Any] = field(default_factory=dict)
-    runs: int = 1
+    runs: tuple[str, ...] = ()  # all runs in the job, if there are several
 
     @classmethod
     def of_this_job(cls) -> Self:
@@ -120,7 +120,7 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)
-    if job.runs == 1:
+    if not job.runs:
         return os.execvp("bash", ["bash", str(work / "job.sh")])
     return supervise(work / "job.sh", 60.0 * found.run(run).minutes)
 
@@ -212,13 +212,13 @@ def prepare(work: Path, declared: Declared, run: Run, job: _Slurm | None = None)
     hosts = _hosts(run, slurm_job.nodes)
     allocation = allocate(declared, run, hosts)
     meters = declared.cluster.path if declared.cluster.content.power is not None else None
-    script = render(work, allocation, declared.launch, meters)
+    script = render(allocation, declared.launch, meters)
     common: dict[str, Any] = {"environment": allocation.environment, "modules": allocation.modules}
     common |= {"job_id": slurm_job.number}
     if slurm_job.number:
-        asked = requested(declared, run)
-        asked["runtime"] = slurm_job.runs * int(asked["runtime"])
-        common |= {"allocation": asked, "slurm": {**slurm_job.names, "runs": slurm_job.runs}}
+        runs = [expanded(declared.name, declared.base).run(name) for name in slurm_job.runs] or [run]
+        asked = {**requested(declared, run), "runtime": minutes(declared, runs)}
+        common |= {"allocation": asked, "slurm": {**slurm_job.names, "runs": len(runs)}}
     for number, one in enumerate(allocation.jobs, 1):
         folder = work / str(number)
         (folder / ".binding").mkdir(parents=True)

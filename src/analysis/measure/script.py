@@ -42,7 +42,7 @@ TEMPLATE = """\
 set -u
 # An MPI launcher that is cancelled may crash; its memory is no result.
 ulimit -c 0
-cd -- ${work} || exit 1
+cd -- "$$(dirname -- "$$0")" || exit 1
 
 # The record is written by Benchbook's own Python, whatever libraries the modules have set.
 record() {
@@ -137,8 +137,8 @@ def words(values: Iterable[object]) -> str:
     return " ".join(map(quote, values))
 
 
-def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | None = None) -> str:
-    """Write the script of a run, whose job number n runs in the folder ``n`` of `work`.
+def render(allocation: Allocation, launch: Launch, meters: Path | None = None) -> str:
+    """Write the script of a run, whose job number n runs in the folder ``n`` next to the script.
 
     `meters` is the file whose part ``power`` says how power is sampled while the jobs run.
     """
@@ -165,7 +165,6 @@ def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | No
         TEMPLATE,
         sampler_start=start,
         sampler_stop=stop,
-        work=quote(work),
         modules=modules,
         environment="\n".join(exports),
         python=quote(sys.executable),

@@ -1,6 +1,7 @@
 """What the rules of Snakemake ask about a campaign that is measured."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -108,8 +109,22 @@ def threads(campaign: str, base: Path) -> int:
 @lru_cache(maxsize=16_384)  # Snakemake asks for each of them several times
 def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
     """Return what a run asks of Slurm, see `requested`."""
-    found = requested(plan(campaign, base).declared, run_of(campaign, name, base))
-    return {**found, "runtime": int(found["runtime"]) * (1 + len(_shared.get(name, ())))}
+    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    others = [run_of(campaign, other, base) for other in _shared.get(name, ())]
+    return {**requested(declared, run), "runtime": minutes(declared, [run, *others])}
+
+
+def minutes(declared: Declared, runs: Sequence[Run]) -> int:
+    """Return the time limit of the job of some runs: of one its own, of more what they are expected to take.
+
+    Twice that, and one whole limit; never more than all limits. A limit beyond that of the partition would
+    never start, and what a job has no time for is measured by the next.
+    """
+    limits = [run.minutes for run in runs]
+    expected = [run.seconds + declared.launch.start_up for run in runs[1:]]
+    if any(math.isnan(seconds) for seconds in expected):
+        return sum(limits)
+    return min(sum(limits), max(limits) + math.ceil(2 * sum(expected) / 60))
 
 
 def requested(declared: Declared, run: Run) -> dict[str, str | int]:

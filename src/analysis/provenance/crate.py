@@ -22,7 +22,16 @@ from analysis.provenance import manifest
 from analysis.readers.run import records
 
 METADATA = "ro-crate-metadata.json"
-PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+# Each run is an execution of a program; what Benchbook's workflow has measured is one of the workflow, too.
+PROCESS = {"https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5")}
+WORKFLOW = {
+    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": ("Workflow RO-Crate", "1.0"),
+}
+# What the campaign was measured by lies in the crate under this folder: declarations, workflow.
+SOURCES = "benchbook"
+SNAKEFILE = f"{SOURCES}/workflow/Snakefile"
+_SNAKEMAKE = "https://snakemake.github.io"
 # The earliest time that a zip archive can hold.
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _FORMATS = {
@@ -60,6 +69,9 @@ class About:
     # Facts of each cluster: what, value, source.
     clusters: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     applications: Mapping[str, str] = field(default_factory=dict)  # name -> title
+    # Files that say how it was measured, by their paths in the project.
+    sources: Mapping[str, Path] = field(default_factory=dict)
+    version: str = ""  # of Benchbook
 
 
 def entity(crate: Any, identifier: str, kind: str, name: str, /, **properties: Any) -> Reference:
@@ -79,7 +91,9 @@ class Tools:
     def application(self, name: str) -> Reference:
         """Return the program that ran."""
         title = self._about.applications.get(name, name)
-        return entity(self._crate, _identifier("application", name), "SoftwareApplication", title)
+        declared = f"{SOURCES}/config/applications/{name}.yaml"
+        more = {"subjectOf": {"@id": declared}} if declared in self._crate else {}
+        return entity(self._crate, _identifier("application", name), "SoftwareApplication", title, **more)
 
     def cluster(self, name: str) -> Reference:
         """Return the machine that it ran on, with the facts that are known of it."""
@@ -91,6 +105,11 @@ class Tools:
                 for fact in facts
             ]
         return entity(self._crate, _identifier("cluster", name), "IndividualProduct", name, **properties)
+
+    def machine(self, name: str) -> Reference:
+        """Return a parameter of a run that names its machine, which is no program and so no instrument."""
+        where = {"valueReference": self.cluster(name)}
+        return entity(self._crate, _identifier("on", name), "PropertyValue", "cluster", value=name, **where)
 
     def property(self, name: str, value: Any, *, owner: str = "", source: str = "") -> Reference:
         """Return a named value."""
@@ -118,8 +137,9 @@ def action(
         "description": record["command"],
         "startTime": _time(record["start"]),
         "endTime": _time(record["end"]),
-        "instrument": [tools.application(record["application"]), tools.cluster(record["cluster"])],
-        "object": [tools.property(name, value) for name, value in sorted(_parameters(record).items())]
+        "instrument": tools.application(record["application"]),
+        "object": [tools.machine(record["cluster"])]
+        + [tools.property(name, value) for name, value in sorted(_parameters(record).items())]
         + [tools.input(path, facts) for path, facts in sorted(_inputs(extra).items())],
         "result": [reference for name, reference in files.items() if name != RECORD],
         "subjectOf": files[RECORD],
@@ -184,12 +204,16 @@ def export(folder: Path, label: str, out: Path, about: About, *, force: bool = F
     if faults:
         raise ConfigError(*faults)
     files[manifest.NAME] = folder / manifest.NAME
+    if taken := [name for name in files if name.partition("/")[0] == SOURCES]:
+        what = f"lies where the crate keeps how it was measured ({SOURCES}/)"
+        raise ConfigError.at(f"{label}/{taken[0]}", 0, what, "rename it")
+    files |= {f"{SOURCES}/{name}": path for name, path in about.sources.items()}
     metadata, runs = describe(files, label, about)
     try:
         _write(out, json.dumps(metadata, indent=1, sort_keys=True, ensure_ascii=False) + "\n", files)
     except OSError as error:
         raise ConfigError.at(str(out), 0, error.strerror or str(error), "choose another place") from error
-    return len(files), runs
+    return len(files) - len(about.sources), runs
 
 
 def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[str, Any], int]:
@@ -216,13 +240,54 @@ def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[
     root["datePublished"] = published
     licence = f"https://spdx.org/licenses/{about.licence}"
     root["license"] = entity(crate, licence, "CreativeWork", about.licence)
-    root["conformsTo"] = entity(crate, PROFILE, "CreativeWork", "Process Run Crate", version="0.5")
     root["additionalProperty"] = tools.property("evidence", about.evidence)
+    profiles = PROCESS
+    if SNAKEFILE in files:
+        profiles = PROCESS | WORKFLOW
+        actions = [_workflow(crate, files, about, runs), *actions]
+    root["conformsTo"] = [
+        entity(crate, profile, "CreativeWork", name, version=version)
+        for profile, (name, version) in profiles.items()
+    ]
     root["mentions"] = actions
     metadata: dict[str, Any] = crate.metadata.generate()
     # The library keeps the order of its calls; by identifier a change of one run moves nothing else.
     metadata["@graph"].sort(key=lambda entity: (entity["@id"] not in (METADATA, "./"), entity["@id"]))
-    return metadata, len(actions)
+    return metadata, len(runs)
+
+
+def _workflow(
+    crate: Any, files: Mapping[str, Path], about: About, runs: Mapping[str, Mapping[str, Any]]
+) -> Reference:
+    """Describe the workflow as the crate's main entity, and that it was executed: from first to last run."""
+    language = entity(
+        crate,
+        "#snakemake",
+        "ComputerLanguage",
+        "Snakemake",
+        identifier={"@id": _SNAKEMAKE},
+        url={"@id": _SNAKEMAKE},
+    )
+    entity(crate, _SNAKEMAKE, "WebSite", "Snakemake")
+    snakefile = crate.get(SNAKEFILE)
+    snakefile._jsonld["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
+    snakefile["name"] = "Benchbook's workflow: measure"
+    snakefile["programmingLanguage"] = language
+    snakefile["version"] = about.version
+    others = [name for name in sorted(files) if name.startswith(f"{SOURCES}/workflow/") and name != SNAKEFILE]
+    snakefile["hasPart"] = [{"@id": quote(name)} for name in others]
+    crate.root_dataset["mainEntity"] = {"@id": SNAKEFILE}
+    moments = [record[name] for record in runs.values() for name in ("start", "end")]
+    times = sorted(time for time in moments if not np.isnat(time))
+    properties: dict[str, Any] = {
+        "instrument": {"@id": SNAKEFILE},
+        "object": [{"@id": quote(name)} for name in sorted(files) if name.startswith(f"{SOURCES}/config/")],
+        "result": [{"@id": quote(name)} for name in (manifest.NAME, "sacct.txt") if name in files],
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+    }
+    if times:
+        properties |= {"startTime": _time(times[0]), "endTime": _time(times[-1])}
+    return entity(crate, "#workflow-run", "CreateAction", f"measured {about.name}", **properties)
 
 
 def _file(crate: Any, name: str, path: Path) -> Reference:
