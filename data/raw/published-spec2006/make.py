@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 TABLE = "SPECCPU2006_cache/html/get_data_afd1466e5faef15ec610ef2e4685d5d8.rdb"
 START, END = 89, 483613  # of its zlib stream
 HEADER = (
-    "run", "application", "case", "cluster", "cpu", "dimm", "build", "nodes",
+    "run", "application", "case", "cluster", "cpu", "dimm", "nodes",
     "figure_of_merit", "figure_of_merit_unit", "source",
 )  # fmt: skip
 # Two of these processors a system, and the compilers that are taken for each: those of several generations.
@@ -62,9 +62,10 @@ def row(one: Mapping[str, Any], cluster: str, dimm: str) -> list[str]:
     """Return the row of a result."""
     chips, version = int(one["X..Chips."]), compiler(one)
     cpu = f"{chips} x " * (chips > 1) + str(one["Processor."]).removeprefix("Intel ").removeprefix("AMD ")
-    name = f"{one['Hardware.Vendor.']} {one['System']} {one['Test.Date']} {one['Memory']}"
+    said = (one["Hardware.Vendor."], one["System"], one["Test.Date"], one["Memory"], f"compiler {version}")
+    name = " ".join(map(str, said))
     rate = f"{float(one['Baseline']):g}"
-    return [" ".join(name.split()), "spec-cpu2006", "CFP2006rate", cluster, cpu, dimm, version, "1", rate,
+    return [" ".join(name.split()), "spec-cpu2006", "CFP2006rate", cluster, cpu, dimm, "1", rate,
             "SPECrate base", "spec"]  # fmt: skip
 
 
