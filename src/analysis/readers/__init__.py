@@ -23,6 +23,7 @@ from analysis.base.files import plain_head, read_bytes
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.format import LAST, Format, modules
+from analysis.readers.merits import borrowed
 
 GROUP = "benchbook.formats"
 
@@ -31,6 +32,8 @@ def _engines() -> dict[str, str]:
     found = {name: f"{__name__}.{module}" for name, module in modules().items()}
     for point in entry_points(group=GROUP):
         found.setdefault(point.name, point.value)
+    for name in borrowed.formats():
+        found.setdefault(name, f"{borrowed.__name__}:{name}")
     return {name: found[name] for name in (*(one for one in found if one not in LAST), *LAST)}
 
 
