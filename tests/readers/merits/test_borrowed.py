@@ -21,7 +21,8 @@ class Solver(ExecutableApplication):
     rate_regex = r"Overall rate:\\s+(?P<rate>[0-9.]+) " + r"(?P<unit>\\S+)"
     figure_of_merit("Rate", fom_regex=rate_regex, group_name="rate", log_file="{out}", units="Mcell/s")
     for phase in ["setup", "solve"]:
-        figure_of_merit(f"{phase} time", fom_regex=phase + r" phase took (?P<t>\\S+)", group_name="t", units="s")
+        figure_of_merit(f"{phase} time", fom_regex=phase + r" phase took (?P<t>\\S+)",
+            group_name="t", units="s")
     figure_of_merit(name_of(), fom_regex=computed(), group_name="t", units="s")
     success_criteria("ended", mode="string", match=r"solver ended", file="{out}")
 """

@@ -79,7 +79,7 @@ class Law(NamedTuple):
     left: tuple[str, ...]
     right: tuple[str, ...] = ()
     factor: float = 1.0
-    slack: float = 1e-4
+    slack: float = 1e-6
     add: bool = False
 
     def holds(self, left: Sequence[str], right: Sequence[str]) -> bool:

@@ -16,8 +16,13 @@ def _finish(output: Output) -> None:
         output.faults.note(0, f"{loose} runs of SCF did not converge", "times count, energies may not")
     whole = [row for row in output.rows if row.merit == "CP2K"]
     if len(begins) == len(ends) == len(whole) == 1:
-        begin, end = (datetime.fromisoformat(at[0][1]["time"]) for at in (begins, ends))
-        passed, took = (end - begin).total_seconds(), whole[0].value
+        begin, end = (at[0][1]["time"] for at in (begins, ends))
+        try:
+            passed = (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+        except ValueError:
+            output.verify(ends[0][0], False, f"{begin} or {end} is no time")
+            return
+        took = whole[0].value
         found = f"{took} s in CP2K, {passed:.3f} s between its beginning and its end"
         output.verify(whole[0].line, -1 < passed - took < 60 + 0.1 * passed, found)
 

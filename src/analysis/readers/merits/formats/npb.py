@@ -24,5 +24,5 @@ FORMAT = TextFormat(
         "class": _FACT.format("Class"),
         "size": _FACT.format("Size"),
     },
-    problem=("benchmark", "class"), laws=(Law(("Mop/s total",), ("Mop/s each", "workers"), slack=1e-3),),
+    problem=("benchmark", "class"), laws=(Law(("Mop/s total",), ("Mop/s each", "workers")),),
 )  # fmt: skip
