@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -131,6 +131,16 @@ def test_p_of_difference__memory_does_not_grow_with_the_runs() -> None:
     assert peak < 80e6
 
 
+def test_chance__memory_of_permutations_does_not_grow_with_the_runs() -> None:
+    values = np.random.default_rng(9).integers(10, size=3_000).astype(float)  # ties: they are drawn
+    tracemalloc.start()
+    for levels in (2, 3):
+        differences.chance(np.arange(3_000.0) % levels, values, np.zeros(3_000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 80e6
+
+
 def test_p_of_interaction__what_both_ends_have_in_common_counts_their_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -147,3 +157,55 @@ def test_p_of_interaction__what_both_ends_have_in_common_counts_their_runs(
     first, second = seen
     assert first.tolist() == pytest.approx([(1 - 5 / 3) * math.log(2)] * 6 + [0.0] * 6)
     assert second.tolist() == pytest.approx([(2 - 5 / 3) * math.log(2)] * 12 + [0.0] * 12)
+
+
+def standard_error(p: float) -> float:
+    """Return the error of a p-value that is counted in so many permutations as are drawn."""
+    return math.sqrt(p * (1 - p) / differences.ALONE.drawn)
+
+
+def sides_at(rng: np.random.Generator, values: NDArray[np.float64], n: int) -> Iterator[NDArray[np.float64]]:
+    """Put n of some values to a first side, more and more of the large ones."""
+    for pull in (0.0, 0.2, 0.4, 0.6, 0.8):
+        order = np.argsort(stats.rankdata(values) / len(values) * pull + rng.random(len(values)))
+        yield np.isin(np.arange(len(values)), order[:n]).astype(float)
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 60), (60, 400), (500, 500)])
+def test_chance__many_runs_need_no_permutations(n: int, m: int) -> None:
+    """Mann and Whitney's exact distribution is nearer to the p-value than permutations would be."""
+    rng, values = np.random.default_rng(n + m), np.arange(n + m, dtype=float)
+    seen = []
+    for first in sides_at(rng, values, n):
+        p = differences.chance(first, values, np.zeros(n + m))
+        method = "exact" if n < 500 else "asymptotic"
+        exact = stats.mannwhitneyu(values[first == 1], values[first == 0], method=method).pvalue
+        least = 1 / (differences.ALONE.drawn + 1)
+        assert abs(p - max(exact, least)) <= standard_error(max(exact, least)) / 2
+        seen.append(p)
+    assert min(seen) < 0.01 < max(seen)
+
+
+def test_chance__days_of_many_runs_are_compared_within_themselves() -> None:
+    rng = np.random.default_rng(8)
+    days = np.repeat([0.0, 1.0, 2.0], 50)
+    values = rng.normal(size=150) + 3 * days  # a day is farther than any side
+    first = np.concatenate([rng.permutation(50) < share for share in (15, 25, 40)]).astype(float)
+    values += 0.35 * first
+    p = differences.chance(first, values, days)
+    ranks = stats.rankdata(values) - 75.5
+    rows = np.concatenate(
+        [rng.permuted(np.tile(ranks[days == day], (40_000, 1)), axis=1) for day in range(3)], axis=1
+    )
+    drawn = np.abs(rows[:, first == 1].sum(axis=1)) >= abs(ranks[first == 1].sum())
+    assert 0.005 < p < 0.5
+    assert abs(p - drawn.mean()) < standard_error(p)
+
+
+def test_chance__tied_runs_are_permuted_however_many_they_are() -> None:
+    """Of two values a rank sum has few results, and Fisher's are exact: a normal one would be far off."""
+    first = np.repeat([1.0, 0.0], [100, 100])
+    values = np.concatenate([np.arange(100) < 14, np.arange(100) < 5]).astype(float)
+    p = differences.chance(first, values, np.zeros(200))
+    exact = float(stats.fisher_exact([[14, 86], [5, 95]]).pvalue)
+    assert abs(p - exact) < 4 * standard_error(exact)

@@ -5,6 +5,7 @@ All draws have fixed seeds. A campaign has the cell in question and clean ones b
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from analysis.base import modes
 from analysis.base.errors import ConfigError
 from analysis.base.modes import split
 from analysis.claims.verdicts import NOT_TESTED
@@ -240,3 +242,30 @@ def test_split__knows_values_by_hand() -> None:
     assert split(near) is None
     assert split([5.0] * 12) is None
     assert split(near, scatter=0.02, facts={"host": ["a", "b"] * 3}) is None
+
+
+@pytest.mark.parametrize("kind", ["trend", "groups"])
+def test_split__memory_does_not_grow_with_the_runs_of_a_cell(kind: str) -> None:
+    rng = np.random.default_rng(12)
+    n, places = 6_000, np.arange(6_000)
+    step = 0.3 * places / n if kind == "trend" else 0.3 * rng.integers(3, size=n)
+    tracemalloc.start()
+    found = split(np.exp(rng.normal(0, 0.05, n) + step), places, {"fact": list(rng.integers(3, size=n))})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is not None
+    assert found.kind == kind
+    if kind == "trend":
+        assert found.apart == pytest.approx(0.3, abs=0.01)
+    else:
+        assert found.sizes == pytest.approx([2000] * 3, rel=0.06)
+    # All pairs of 6,000 values are 144 MB, 2,000 orders of them 96 MB.
+    assert peak < 60e6
+
+
+def test_split__farthest_of_many_values_is_as_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = modes._farthest(401)
+    monkeypatch.setattr(modes, "_MANY", 401)
+    modes._farthest.cache_clear()
+    assert known == pytest.approx(modes._farthest(401), rel=0.05)
+    modes._farthest.cache_clear()

@@ -10,10 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,8 @@ RATE = 0.01
 LEAST = 0.025
 _DRAWS, _SEED = 4_000, 20_261_123
 _MOST = 60  # of more values as many quantiles stand for them
+_AT_ONCE = 1_000_000  # numbers drawn at once: memory does not grow with the number of runs
+_MANY = 400  # values whose farthest one is known without simulation, and of whose pairs few are enough
 FEWEST = 3  # values of a cell that are looked at
 _ALONE = 6  # values in which groups can be told from noise, whatever other cells are like
 _LISTED = 4  # levels of a fact that a question names
@@ -156,7 +159,11 @@ def _wider(x: Array, scatter: float) -> bool:
 
 def _cuts(ordered: Array, at: int, thin: int) -> tuple[int, ...]:
     """Return where a split of the kind `at` cuts ordered values: the best of that kind."""
-    n, sums = len(ordered), _Sums(ordered[None])
+    n = len(ordered)
+    if at >= thin // 2 and n > _MANY:  # between that many quantiles
+        places = (2 * np.arange(_MANY) + 1) * n // (2 * _MANY)
+        return tuple(cut * n // _MANY for cut in _cuts(ordered[places], at, thin))
+    sums = _Sums(ordered[None])
     if at >= thin // 2:
         best, spans = _parted(sums)
         ends = [n]
@@ -269,10 +276,33 @@ def _by_distance(x: Array) -> Split | None:
 @lru_cache(maxsize=64)
 def _farthest(n: int) -> float:
     """Return how many median distances off the farthest of n values is in one cell of 1 / RATE."""
+    if n > _MANY:  # t with three degrees of freedom has the longer tail, and its median distance is known
+        return float(stats.t.isf(-math.expm1(math.log1p(-RATE) / n) / 2, 3) / stats.t.isf(0.25, 3))
     rng = np.random.default_rng([_SEED, n, 1])
-    noises = [rng.standard_t(3, size=(20_000, n)), rng.gamma(2.0, size=(20_000, n))]
-    away = [np.abs(one - np.median(one, axis=1, keepdims=True)) for one in noises]
-    return max(float(np.quantile(one.max(axis=1) / np.median(one, axis=1), 1 - RATE)) for one in away)
+    draws: tuple[Callable[..., Any], ...] = (partial(rng.standard_t, 3), partial(rng.gamma, 2.0))
+    return max(float(np.quantile(_reached(draw, n), 1 - RATE)) for draw in draws)
+
+
+def _reached(draw: Callable[..., Any], n: int) -> Array:
+    """Return how many median distances off the farthest of n drawn values is, 20,000 times."""
+    found = []
+    for rows in _at_once(20_000, n):
+        one = draw(size=(rows, n))
+        away = np.abs(one - np.median(one, axis=1, keepdims=True))
+        found.append(away.max(axis=1) / np.median(away, axis=1))
+    return np.concatenate(found)
+
+
+def _at_once(rows: int, width: int) -> Iterator[int]:
+    """Split rows into so many at a time as lie in memory."""
+    step = max(_AT_ONCE // max(width, 1), 1)
+    return (min(step, rows - at) for at in range(0, rows, step))
+
+
+def _permuted(rng: np.random.Generator, values: Array, times: int) -> Iterator[Array]:
+    """Draw permutations of values, a row each, some at a time."""
+    for rows in _at_once(times, len(values)):
+        yield rng.permuted(np.tile(values, (rows, 1)), axis=1)
 
 
 # ---- along time
@@ -290,11 +320,11 @@ def _by_time(x: Array, times: Array) -> Split | None:
     weights = np.sqrt(cuts * (n - cuts))
 
     def steps(rows: Array) -> Array:
-        found: Array = np.abs(np.cumsum(rows - rows.mean(), axis=1)[:, :-1]) / weights
+        found: Array = np.abs(np.cumsum(rows - y.mean(), axis=1)[:, :-1]) / weights
         return found
 
     rng = np.random.default_rng([_SEED, n])
-    of_chance = steps(rng.permuted(np.tile(y, (2_000, 1)), axis=1)).max(axis=1)
+    of_chance = np.concatenate([steps(rows).max(axis=1) for rows in _permuted(rng, y, 2_000)])
     own = steps(y[None])[0]
     p_step = float((1 + np.sum(of_chance >= own.max() - 1e-12)) / 2_001)
     if min(float(p_tau), p_step) * 2 > RATE:
@@ -302,12 +332,20 @@ def _by_time(x: Array, times: Array) -> Split | None:
     cut = int(cuts[int(np.argmax(own))])
     labels = np.empty(n, dtype=int)
     labels[order] = np.arange(n) >= cut
-    slope = float(stats.theilslopes(y, np.arange(n)).slope) * (n - 1)
+    slope = _slope(y) * (n - 1)
     step = float(y[cut:].mean() - y[:cut].mean())
     apart = slope if abs(slope) > abs(step) else step
     if abs(apart) < LEAST:
         return None
     return Split("trend", (cut, n - cut), apart, tuple(int(one) for one in labels))
+
+
+def _slope(y: Array) -> float:
+    """Return the median slope of all pairs of values, or of many values between its halves (Theil 1950)."""
+    n, half = len(y), len(y) // 2
+    if n > _MANY:
+        return float(np.median(y[n - half :] - y[:half])) / (n - half)
+    return float(stats.theilslopes(y, np.arange(n)).slope)
 
 
 # ---- by facts
@@ -366,12 +404,14 @@ def _p_of_levels(x: Array, codes: NDArray[np.intp], scatter: float | None) -> fl
 def _seldom(x: Array, codes: NDArray[np.intp], between: float) -> bool:
     """Tell whether levels given to values by chance would seldom differ by more: noise may be skewed."""
     rng = np.random.default_rng([_SEED, len(x)])
-    rows = rng.permuted(np.tile(x - x.mean(), (1_000, 1)), axis=1)
-    by_chance = sum(
-        rows[:, codes == level].sum(axis=1) ** 2 / np.count_nonzero(codes == level)
-        for level in range(int(codes.max()) + 1)
-    )
-    return bool(np.mean(by_chance > between + 1e-12) <= RATE)
+    by_chance = [
+        sum(
+            rows[:, codes == level].sum(axis=1) ** 2 / np.count_nonzero(codes == level)
+            for level in range(int(codes.max()) + 1)
+        )
+        for rows in _permuted(rng, x - x.mean(), 1_000)
+    ]
+    return bool(np.mean(np.concatenate(by_chance) > between + 1e-12) <= RATE)
 
 
 def _apart(groups: Sequence[Array]) -> bool:

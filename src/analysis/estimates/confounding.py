@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.asking import ASKS
-from analysis.estimates.finding import DAY, HOST, ORDER, Cell, Confounded, Remark, measuring_days
+from analysis.estimates.finding import DAY, HOST, ORDER, Cell, Confounded, Remark, measuring_days, parts
 from analysis.estimates.question import Comparison
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import FEWEST, MIN_REPEATS, NO_DAY, covers_days
@@ -288,7 +288,7 @@ def aliased(frame: pd.DataFrame, problems: bool = False) -> list[AliasedPair]:
     work = [name for name in (*_WORK, uncertainty.POINT) if name in frame]
     work = [name for name in work if not (problems and name in ("case", *FOLLOWS["case"]))]
     found: dict[Any, tuple[str, Cell, Cell, list[pd.DataFrame]]] = {}
-    for _, part in frame.groupby(work, sort=True, dropna=False):
+    for part in parts(frame, work):
         for factor, one, other in _in_problem(part):
             key = (factor, *sorted(one.items()), *sorted(other.items()))
             found.setdefault(key, (factor, one, other, []))[3].append(part)
@@ -300,11 +300,10 @@ def aliased(frame: pd.DataFrame, problems: bool = False) -> list[AliasedPair]:
 
 def _in_problem(part: pd.DataFrame) -> Iterator[tuple[str, Cell, Cell]]:
     """Go through the aliased pairs of one problem: the factor that is compared and the levels that differ."""
-    grouped = part.groupby(list(FACTORS), sort=True, dropna=False).size()
-    grouped = grouped[grouped >= FEWEST]
+    grouped = [one for one in parts(part, FACTORS) if len(one) >= FEWEST]
     if len(grouped) < 2:
         return
-    cells, counts = [_levels(one) for one in grouped.index], [int(one) for one in grouped]
+    cells, counts = [_cell(one) for one in grouped], [len(one) for one in grouped]
     columns = (np.array([cell[name] for cell in cells], dtype=object) for name in FACTORS)
     codes = np.array([pd.factorize(column)[0] for column in columns]).T
     known = np.array([[is_known(cell[name]) or name == "tuning" for name in FACTORS] for cell in cells])

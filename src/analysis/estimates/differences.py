@@ -35,6 +35,7 @@ Places = NDArray[np.intp]
 Statistic = Callable[[Sequence[Array]], Array]
 # So many numbers are rearranged at once: memory does not grow with the number of runs.
 _AT_ONCE = 2_000_000
+_MANY = 60  # runs on a side whose rank sum is as good as normal
 # Rounding must not separate equal statistics.
 _TIE = 1e-9
 
@@ -162,15 +163,44 @@ def chance(levels: Array, values: Array, blocks: Array) -> float:
     Runs change places within their block, a measuring day, because they are exchangeable there if the levels
     make no difference.
     """
-    rng, two = np.random.default_rng(SEED), len(np.unique(levels)) == 2
+    rng, known = np.random.default_rng(SEED), np.unique(levels)
+    if len(known) != 2:
+        return _p(_rearranged(_order, values, levels, blocks, ALONE, rng))
     # Of two levels tau is the sum of one side's ranks, on another scale.
     ranks = distributions.rankdata(values) - (len(values) + 1) / 2
-    values, statistic = (ranks, _rank_sum) if two else (values, _order)
-    return _p(_rearranged(statistic, values, levels, blocks, ALONE, rng))
+    p = _of_many(levels == known[0], ranks, blocks)
+    return p if p is not None else _p(_rearranged(_rank_sum, ranks, levels, blocks, ALONE, rng))
 
 
 def _rank_sum(sides: Sequence[Array]) -> Array:
     return np.asarray(np.abs(sides[0].sum(axis=1)))
+
+
+def _of_many(first: NDArray[np.bool_], ranks: Array, blocks: Array) -> float | None:
+    """Return the p-value of a sum of many ranks, which is normal; None if drawing permutations is closer.
+
+    From 60 runs on each side (of several blocks, each counts by its share of the variance), and with no tie
+    of more than a twentieth of them, the error is less than half the standard error of 9,999 draws, from the
+    least p-value that these can give, which is also the least here. A test compares it with the exact one.
+    """
+    fixed = variance = unlike = 0.0
+    for block in np.unique(blocks):
+        own, side = ranks[blocks == block], first[blocks == block]
+        n, m = int(side.sum()), int((~side).sum())
+        fixed += n * float(own.mean())
+        scatter = n * m / max(n + m - 1, 1) * float(own.var())
+        variance += scatter
+        unlike += scatter**2 / max(min(n, m), 1)
+    if unlike * _MANY > variance**2 or not variance:
+        return None
+    tied, counts = np.unique(ranks, return_counts=True)
+    if counts.max() * 20 > len(ranks):
+        return None
+    step = np.gcd.reduce(np.round(2 * np.diff(tied)).astype("i8")) / 2
+    # The statistic is as far from zero, not from its mean: blocks may be unlike.
+    far = max(abs(float(ranks[first].sum())) - step / 2, 0.0)
+    ends = (np.array([far - fixed, far + fixed])) / math.sqrt(variance)
+    return float(np.clip(distributions.norm.sf(ends).sum(), 1 / (RESAMPLES + 1), 1.0))
 
 
 def _order(sides: Sequence[Array]) -> Array:
@@ -272,7 +302,16 @@ def _rearranged(
     total = math.prod(map(_arrangements, counts))
     each = [values[part] for part in parts]
     rows = _every(each, counts, total) if total <= tries.every else _drawn(each, tries.drawn, rng)
-    return np.concatenate([statistic([chunk[:, group] for group in groups]) for chunk in rows])
+    # Sorted by level within its block, a level of one block is a slice, which is not copied.
+    cut = np.cumsum([group.sum() for group in groups])[:-1] if len(parts) == 1 else None
+    return np.concatenate(
+        [
+            statistic(
+                np.split(chunk, cut, axis=1) if cut is not None else [chunk[:, group] for group in groups]
+            )
+            for chunk in rows
+        ]
+    )
 
 
 def _arrangements(counts: Sequence[int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -103,6 +103,25 @@ class Finding:
     strata: tuple[Mapping[str, Level], ...] = ()
     confounded: Confounded | None = None
     remarks: tuple[Remark, ...] = ()
+
+
+def parts(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Split runs into those that agree in every factor named, in the order of their levels."""
+    known = varying(frame, names)
+    if known:
+        yield from (part for _, part in frame.groupby(known, sort=True, dropna=False))
+    elif len(frame):
+        yield frame
+
+
+def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Return the factors in which runs differ: pandas takes as long to group by one that all share."""
+    return [name for name in names if len(frame) and _varies(frame[name].to_numpy())]
+
+
+def _varies(values: NDArray[Any]) -> bool:
+    alike = pd.isna(values) if pd.isna(values[0]) else values == values[0]
+    return not bool(np.all(alike))
 
 
 def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:

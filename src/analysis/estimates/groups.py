@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import group_name
+from analysis.estimates.finding import group_name, parts
 from analysis.estimates.measures import MEASURES, Spec
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS, FOLLOWS, labelled
@@ -89,10 +89,10 @@ def strata(
     loose = set(moving) | {name for factor in moving for name in FOLLOWS.get(factor, ())}
     loose |= set(campaign.pool) if spec.profile else set()
     fixed = [factor for factor in (*FACTORS, uncertainty.POINT) if factor not in loose and factor in frame]
-    for key, part in frame.groupby(fixed, sort=True, dropna=False):
+    for part in parts(frame, fixed):
         # A time that was not asked for is NaN, which is unlike itself.
-        named: Iterator[tuple[str, Any]] = zip(fixed, key, strict=True)
-        yield {name: "" if pd.isna(level) else level for name, level in named}, part
+        named = {name: part[name].iloc[:1].tolist()[0] for name in fixed}
+        yield {name: "" if pd.isna(level) else level for name, level in named.items()}, part
 
 
 def distinguishing(strata: Sequence[Mapping[str, Level]], factors: Iterable[str]) -> list[str]:

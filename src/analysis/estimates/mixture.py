@@ -19,7 +19,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.models import known, one_or_more
 from analysis.base.modes import FEWEST, WORD, Split, differing, scatter_beside, split, stated, told
 from analysis.base.words import Level
-from analysis.estimates.finding import places_in_time
+from analysis.estimates.finding import parts, places_in_time
 from analysis.schema.campaigns import RunsAlike
 from analysis.schema.factors import FACTORS, FOLLOWS, display_name, is_known, label
 
@@ -121,9 +121,7 @@ def within(runs: pd.DataFrame, tables: Tables, answers: RunsAlike | None) -> pd.
 
 def _cells(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Go through the cells of runs: those that agree in every factor."""
-    names = [name for name in FACTORS if name in runs]
-    for _, part in runs.groupby(names, sort=True, dropna=False):
-        yield part
+    yield from parts(runs, [name for name in FACTORS if name in runs])
 
 
 def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Series]:

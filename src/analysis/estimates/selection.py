@@ -14,7 +14,7 @@ import pandas as pd
 from analysis.base.words import Level, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import brief_level
+from analysis.estimates.finding import brief_level, parts
 from analysis.estimates.groups import level_question, measured, measured_level, strata, strata_names
 from analysis.estimates.measures import MEASURES, TIMES, display_unit, unit_of
 from analysis.schema.factors import BRIEF, BY_NAME, FACTORS, TABLE, is_known
@@ -199,9 +199,9 @@ def kind_of_run(
     for axis in [""] if along is None else ["nodes", "ranks"]:
         loose = {"": (), "nodes": ("nodes", "ranks"), "ranks": ("ranks", "ranks_per_node", "nodes")}[axis]
         fixed = [name for name in factors if name not in loose]
-        parts = [part for _, part in frame.groupby(fixed, sort=True, dropna=False)]
-        kinds = max(kinds, len(parts))
-        for part in parts:
+        found = list(parts(frame, fixed))
+        kinds = max(kinds, len(found))
+        for part in found:
             if axis and not is_pure(part, axis, [name for name in factors if name not in (axis, "ranks")]):
                 continue
             # Of two profilers IPM costs less and knows more.

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.base.words import Level, in_order
 from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
+from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, SENDING
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
@@ -206,6 +208,8 @@ def _most_used(table: pd.DataFrame, column: str, most: int) -> list[str]:
 def _drafted(topic: str, question: Question, unit: str, campaign: Campaign) -> Iterator[ConclusionDraft]:
     """Draft a fact where its interval can be trusted, and elsewhere that it was seen."""
     try:
+        if _unlike(question, campaign):
+            return  # it depends on what is run where: a comparison says more
         found = findings(question, campaign)
     except NotCoveredError:
         return
@@ -219,15 +223,22 @@ def _drafted(topic: str, question: Question, unit: str, campaign: Campaign) -> I
             yield _measure(IS, topic, question, unit, narrow=True)
         return
     finite = [one for one in found if math.isfinite(one.estimate.value)]
-    least, most = (pick((one.estimate.value for one in finite), default=0.0) for pick in (min, max))
-    if not finite or (len(found) > _STRATA and most > _ALIKE * least):
-        return  # it depends on what is run where: a comparison says more
     sure = [at for at, one in enumerate(found) if one.estimate.settles]
     strata = [one.stratum for one in found]
     for chosen, fits in regions(strata, sure) if sure else ():
         yield _measure(IS, topic, question, unit, strata=[strata[at] for at in fits], chosen=chosen)
     if rest := [one for one in finite if not one.estimate.settles]:
         yield _measure(SEEN, topic, question, unit, strata=[one.stratum for one in rest], found=rest)
+
+
+def _unlike(question: Question, campaign: Campaign) -> bool:
+    """Tell whether the medians of many strata are too unlike to be one fact, without their intervals."""
+    spec = MEASURES.get(question.variable)
+    if spec is None or spec.exact:
+        return False
+    found = strata(measured(question, campaign), (), campaign, spec)
+    middles = [float(np.median(part["value"])) for _, part in found]
+    return len(middles) > _STRATA and max(middles) > _ALIKE * min(middles)
 
 
 def _measure(word: str, topic: str, question: Question, unit: str, **more: Any) -> ConclusionDraft:
