@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --one-line --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture schemas lock clean distclean
+.PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture schemas core lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ picture: report ## make the README's picture of the scoreboard, with Chromium
 
 schemas: $(STAMP) ## write the schemas of the configuration and docs/reference/, from models and registries
 	@$(BIN)/python -m analysis.cli.reference
+
+core: $(STAMP) ## compile the core of the readers again, to WebAssembly (fetches a compiler, 80 MB)
+	@$(BIN)/uv run -q --no-project --with ziglang==0.13.0 bash src/analysis/readers/core/build.sh python -m ziglang cc
 
 lock: $(STAMP) ## compile requirements.lock again from pyproject.toml
 	@uv="$$(command -v uv || echo $(BIN)/uv)"; "$$uv" pip compile -q --universal --generate-hashes --extra dev \

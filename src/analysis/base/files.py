@@ -10,6 +10,7 @@ import fcntl
 import functools
 import hashlib
 import importlib
+import io
 import json
 import os
 import re
@@ -90,8 +91,7 @@ def unpacked(data: bytes, path: str | Path) -> bytes:
     name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
     if not name:
         return data
-    given = os.environ.get(UNPACKED, "")
-    most = int(given) if given.isdecimal() else min(_MOST, max(_ALWAYS, _MOST_TIMES * len(data)))
+    most = _most(len(data))
     try:
         parts = list(_parts(name, data, most))
     except Exception as error:  # each library has its own
@@ -100,6 +100,11 @@ def unpacked(data: bytes, path: str | Path) -> bytes:
         found = f"{len(data)} bytes expand to more than {most}"
         raise ReadError.at(str(path), 0, found, f"if it is what it should be, set {UNPACKED} to more bytes")
     return b"".join(parts)
+
+
+def _most(size: int) -> int:
+    given = os.environ.get(UNPACKED, "")
+    return int(given) if given.isdecimal() else min(_MOST, max(_ALWAYS, _MOST_TIMES * size))
 
 
 def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
@@ -129,6 +134,51 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
             stream = decompressor()
     if size <= most:
         raise ValueError("the end is missing")
+
+
+class Unpacked(io.RawIOBase):
+    """What a compressed file holds, as it is undone; ValueError if it is broken or has no end."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._rest = parts, memoryview(b"")
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as the next part goes."""
+        while not self._rest:
+            try:
+                self._rest = memoryview(next(self._parts))
+            except StopIteration:
+                return 0
+            except Exception as error:  # each library has its own
+                raise ValueError(str(error)) from error
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+
+def opened(path: str | Path) -> IO[bytes]:
+    """Open a file to be read as a stream of what it stores, plain or compressed; OSError as of `stored`."""
+    _check(path)
+    file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # the caller's
+    head = file.read(_MARK)
+    name = next((name for mark, name in _COMPRESSIONS.items() if head.startswith(mark)), "")
+    file.seek(0)
+    if not name:
+        return file
+    with file:
+        data = file.read()
+    return Unpacked(_parts(name, data, _most(len(data))))  # type: ignore[return-value]
+
+
+def pieces(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield the first bytes of a stream, some at a time."""
+    while size > 0 and (part := file.read(min(size, 1 << 20))):
+        size -= len(part)
+        yield part
 
 
 def plain_head(path: str | Path, size: int) -> bytes:

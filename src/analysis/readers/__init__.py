@@ -19,8 +19,8 @@ from typing import Any
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.base.files import plain_head, read_bytes
-from analysis.readers import unknown
+from analysis.base.files import Unpacked, opened, pieces, plain_head, read_bytes
+from analysis.readers import core, unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.format import LAST, Format, modules
 from analysis.readers.merits import borrowed
@@ -47,6 +47,7 @@ xr.Dataset(coords={"x": [0]})
 # what its prologue, its modules and its environment print.
 HEAD_BYTES = 65_536
 LONG_HEAD_BYTES = 16 * HEAD_BYTES
+_SHRUNK = 10  # times that a profile is smaller when it is compressed, at least
 
 
 @cache
@@ -182,7 +183,23 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
         # A day of a cluster is read while it streams from the disk, never held as a whole.
         ds: xr.Dataset = reader(engine).parse(Path(path), str(path), **options)
         return ds
-    return parse(read_bytes(path), str(path), engine=engine, **options)
+    streamed = _streamed(path, engine) if not options else None
+    return streamed if streamed is not None else parse(read_bytes(path), str(path), engine=engine, **options)
+
+
+def _streamed(path: str | Path, engine: str | None) -> xr.Dataset | None:
+    """Read a large profile, plain or compressed, without ever having all of its bytes; None for any other."""
+    try:
+        stored = Path(path).stat().st_size
+        with opened(path) as file:
+            if stored * (_SHRUNK if isinstance(file, Unpacked) else 1) < core.LEAST:
+                return None
+            head = b"".join(pieces(file, HEAD_BYTES))
+    except (OSError, ValueError):
+        return None
+    engine = engine or next(iter(engines_of(head, str(path))), None)
+    stream = getattr(reader(engine), "stream", None) if engine else None
+    return stream(path, str(path)) if stream else None
 
 
 def database(folder: str | Path) -> bytes:

@@ -152,7 +152,7 @@ def profile_dataset(
 def labelled(dim: str, values: np.ndarray) -> xr.Variable:
     """Make a variable along a dimension; labels are objects and stay as they are."""
     # Without its fast path xarray sends every single label through pandas and back.
-    return xr.Variable((dim,), values, fastpath=values.dtype == object)
+    return xr.Variable((dim,), values, fastpath=values.dtype == object and isinstance(values, np.ndarray))
 
 
 def is_utf16(head: bytes) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from xarray.core.indexing import LazilyIndexedArray
 
 from analysis.base.errors import Fault, SchemaError
 from analysis.schema.profiles import REGISTRY, Variable
@@ -61,12 +62,21 @@ def dataset(variables: dict[str, xr.Variable], kind: str, attrs: Mapping[str, An
 
 def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
     # The values themselves are cast: a variable's own cast is a call of a universal function.
-    values = array.data if variable.dtype == "str" else array.data.astype(variable.dtype, copy=False)
+    # What is read only when it is asked for has its type already.
+    held: Any = array._data
+    lazy = isinstance(held, LazilyIndexedArray)
+    values = (
+        held
+        if lazy
+        else array.data
+        if variable.dtype == "str"
+        else array.data.astype(variable.dtype, copy=False)
+    )
     attrs = {"long_name": variable.meaning}
     if variable.unit and variable.dtype != "datetime64[ns]":  # the encoding of time owns that attribute
         attrs["units"] = variable.unit
     # Labels stay as they are: xarray would send every object through pandas and back.
-    return xr.Variable(array.dims, values, attrs, fastpath=values.dtype == object)
+    return xr.Variable(array.dims, values, attrs, fastpath=not lazy and values.dtype == object)
 
 
 def check(ds: xr.Dataset, source: str = "dataset") -> None:

@@ -5,18 +5,23 @@ line (`records`), give them their meaning and compare what must agree (`observat
 or not at all: half a rank would look like a quick one.
 """
 
+import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 import xarray as xr
 
+from analysis.base import files
+from analysis.readers import core
 from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
 from analysis.readers.format import Format
-from analysis.readers.ipm import banner, observations, records
+from analysis.readers.ipm import banner, fast, observations, records
 from analysis.readers.ipm.observations import Observations
 from analysis.readers.ipm.records import (
     MAX_RANKS,
@@ -50,23 +55,34 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     Its attribute ``source_form`` is ``xml`` or ``banner``: see `parse_xml` and `banner.parse`.
     """
     if any(mark in data[: 1 << 20] for mark in _MARKS):
-        return parse_xml(data, source)
+        ds = _fast(io.BytesIO(data), source, lambda: io.BytesIO(data)) if len(data) >= core.LEAST else None
+        return ds if ds is not None else parse_xml(data, source)
     if banner.find(data) >= 0:
         return banner.parse(data, source)
     raise refuse(source)
 
 
+def stream(path: str | Path, source: str) -> xr.Dataset | None:
+    """Read a large XML profile of the usual form from its file, plain or compressed; None for any other."""
+    try:
+        with files.opened(path) as file:
+            return _fast(file, source, lambda: files.opened(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _fast(file: IO[bytes], source: str, again: Callable[[], IO[bytes]]) -> xr.Dataset | None:
+    def line(offset: int) -> int:
+        with again() as one:
+            return 1 + sum(part.count(b"\n") for part in files.pieces(one, offset))
+
+    return fast.parse(file, Faults(source), line)
+
+
 # Bytes of records read at a time: the arrays of one step then stay in the processor's cache.
 CHUNK = 1 << 21
-CAVEATS = (
-    "MPI-IO and one-sided calls are not recorded; <module time> repeats rank 0 and is not used; "
-    "sizes of MPI_Wait* and MPI_Test* are 0 where the status was ignored"
-)
 _RANKS = {"app_time": "wall_time"}
 _RANKS |= {name: name for name in ("mpi_time", "memory", "user_time", "system_time")}
-
-
-_ENTRY = re.compile(rb'<entry name="([^"\n]*)"')
 
 
 @dataclass
@@ -103,7 +119,7 @@ def parse_xml(data: bytes, source: str = "<memory>") -> xr.Dataset:
     obs = _observations(file)
     file.tasks = [task for i, task in enumerate(file.tasks) if i not in file.dropped]
     _check_whole(file, expected)
-    _check_names(file)
+    records.check_names(file.data, file.calls.codes, file.lines.of, file.faults)
     return _dataset(file, obs, expected)
 
 
@@ -229,28 +245,21 @@ def _check_whole(file: _File, expected: int) -> None:
         file.faults.damage(end, "no closing </ipm_job_profile>", "the file was cut; what is whole was kept")
 
 
-def _check_names(file: _File) -> None:
-    """Compare the names of calls with the list of them that IPM 2 prints before the tasks."""
-    end = file.data.find(b"</calltable>")
-    start = file.data.rfind(b"<calltable", 0, max(end, 0))
-    if start < 0:
-        return
-    known = set(_ENTRY.findall(file.data, start, end))
-    strange = [name.decode("iso-8859-1") for name in file.calls.codes if name not in known]
-    if strange and len(known) > 1:
-        line = file.lines.of(start)
-        found = f"{', '.join(map(repr, strange[:5]))} of the records is not in the list of calls"
-        file.faults.damage(line, found, "a name is damaged, there or here; get the file again")
-
-
 def _check_numbers(file: _File, obs: Observations, heads: list[Head]) -> None:
     def line(task: int) -> int:
         return file.lines.of(file.tasks[task][0].start)
 
-    observations.check_mpi_time(obs, file.calls, heads, line, file.faults)
-    if not heads or not heads[0].version.startswith(b"2"):
+    if not heads:
+        return
+    ranks, own = np.array([head.rank for head in heads]), np.array([head.mpi_time for head in heads])
+    summed = observations.summed_time(obs, file.calls, ranks)
+    observations.check_mpi_time(ranks, summed, own, line, file.faults)
+    if not heads[0].version.startswith(b"2"):
         return  # what IPM 0.9x counts twice was seen in no file
-    observations.check_clock(heads, line, file.faults)
+    wall, span = (
+        np.array(one) for one in zip(*((h.wall_time, h.stop - h.start) for h in heads), strict=True)
+    )
+    observations.check_clock(ranks, wall, span, line, file.faults)
     stated = [
         (i, head.rank, sums)
         for i, (segment, head) in enumerate(file.tasks)
@@ -298,7 +307,7 @@ def _attrs(file: _File, heads: list[Head]) -> dict[str, str | float | int | bool
         "start": min((head.start for head in heads), default=float("nan")),
         "stop": max((head.stop for head in heads), default=float("nan")),
         "nodes": nodes if nodes > 0 else len({head.host for head in heads}),
-        "caveats": CAVEATS,
+        "caveats": observations.CAVEATS,
     }
 
 

@@ -36,6 +36,12 @@ _PRINTED = 2e-4  # of two numbers with five digits
 _NO_REGION = -2  # an id that the task's own list of regions does not have
 
 
+CAVEATS = (
+    "MPI-IO and one-sided calls are not recorded; <module time> repeats rank 0 and is not used; "
+    "sizes of MPI_Wait* and MPI_Test* are 0 where the status was ignored"
+)
+
+
 @dataclass
 class Observations:
     """Columns of the dimension ``obs``; `call` and `region` are codes of names."""
@@ -179,26 +185,35 @@ def from_totals(
 
 _SEND = re.compile(r"MPI_I?[sbr]?send", re.IGNORECASE)
 _RECEIVES = re.compile(r"MPI_(I|M|Im)?recv", re.IGNORECASE)
+COUNTED = 32
+
+
+def kind_of(name: str) -> int:
+    """Say what kind of call it is: the marks of the core, PARTNER to COUNTED."""
+    patterns = (_PARTNER, _ROOTED, _RECEIVE, _SEND, _RECEIVES)
+    found = sum(1 << bit for bit, pattern in enumerate(patterns) if pattern.fullmatch(name))
+    # MPI-IO is a module of its own in IPM and no part of its MPI time.
+    return found | (COUNTED if name.startswith("MPI_") and not name.startswith("MPI_File_") else 0)
+
+
 # IPM prints mtime with 6 digits and each record with 5.
 _TOLERANCE = 1e-4
 _MICROSECOND = 1e-6
 _STAMP = 3e-6  # two stamps in whole microseconds
 
 
+def summed_time(obs: Observations, calls: Names, ranks: np.ndarray) -> np.ndarray:
+    """Return the MPI time of the records of some ranks, in s."""
+    counted = np.array([bool(kind_of(name) & COUNTED) for name in calls.texts()] or [False])
+    weight = np.where(counted[obs.call], obs.time, 0.0)
+    summed: np.ndarray = np.bincount(obs.rank, weights=weight, minlength=int(ranks.max()) + 1)[ranks]
+    return summed
+
+
 def check_mpi_time(
-    obs: Observations, calls: Names, heads: Sequence[Head], line: Callable[[int], int], faults: Faults
+    ranks: np.ndarray, summed: np.ndarray, stated: np.ndarray, line: Callable[[int], int], faults: Faults
 ) -> None:
     """Compare each rank's own MPI time with the sum of its records: one note, at the first that differs."""
-    if not heads:
-        return
-    # MPI-IO is a module of its own in IPM and no part of mtime.
-    counted = np.array(
-        [n.startswith("MPI_") and not n.startswith("MPI_File_") for n in calls.texts()] or [False]
-    )
-    weight = np.where(counted[obs.call], obs.time, 0.0)
-    ranks = np.array([head.rank for head in heads])
-    summed = np.bincount(obs.rank, weights=weight, minlength=int(ranks.max()) + 1)[ranks]
-    stated = np.array([head.mpi_time for head in heads])
     off = np.flatnonzero(np.abs(summed - stated) > _TOLERANCE * np.maximum(summed, stated) + _MICROSECOND)
     if off.size:
         at = off[0]
@@ -210,17 +225,17 @@ def check_mpi_time(
         )
 
 
-def check_clock(heads: Sequence[Head], line: Callable[[int], int], faults: Faults) -> None:
+def check_clock(
+    ranks: np.ndarray, wall: np.ndarray, span: np.ndarray, line: Callable[[int], int], faults: Faults
+) -> None:
     """Compare each rank's wall time with its stamps: one note, at the first that differs."""
-    wall = np.array([head.wall_time for head in heads])
-    span = np.array([head.stop - head.start for head in heads])
     off = np.flatnonzero(np.abs(wall - span) > _TOLERANCE * np.maximum(wall, span) + _STAMP)
     if off.size:
         at = int(off[0])
         faults.note(
             line(at),
-            f"rank {heads[at].rank} states {wall[at]:.6g} s of wall time, its stamps span {span[at]:.6g} s "
-            f"({off.size} of {len(heads)} ranks differ)",
+            f"rank {ranks[at]} states {wall[at]:.6g} s of wall time, its stamps span {span[at]:.6g} s "
+            f"({off.size} of {ranks.size} ranks differ)",
             "one of the numbers is damaged; get the file again",
         )
 
@@ -347,10 +362,16 @@ def rounding(obs: Observations, version: str) -> str:
     By default IPM 2 keeps three significant bits of a size; a size that has more shows a build that keeps
     them all.
     """
-    if obs.size.size == 0 or (obs.size < 8).all():
-        return "unknown: no recorded size has more than 3 significant bits to show it"
     lowest = obs.size & -obs.size
-    if ((obs.size > 0) & (obs.size >= 8 * lowest)).any():
+    exact = bool(((obs.size > 0) & (obs.size >= 8 * lowest)).any())
+    return spelt_rounding(version, large=bool((obs.size >= 8).any()), exact=exact)
+
+
+def spelt_rounding(version: str, *, large: bool, exact: bool) -> str:
+    """Say it by whether a size has more than three bits, and whether one has that many significant."""
+    if not large:
+        return "unknown: no recorded size has more than 3 significant bits to show it"
+    if exact:
         return "exact: sizes with more than 3 significant bits occur"
     bug = "; from 64 MiB to 128 MiB the top bit is lost too" if version.startswith("2") else ""
     return f"down to 3 significant bits, bytes up to 20 % low{bug}"

@@ -8,7 +8,7 @@ line by line for a task that does not fit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -19,6 +19,7 @@ import pyarrow.csv as csv
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.units import GIB
+from analysis.readers.base import Faults
 from analysis.readers.text import headless, real
 
 # More ranks than any machine runs: such a number is a damaged one.
@@ -197,6 +198,22 @@ def command(data: bytes, segment: Segment) -> str:
     """Return the command line of a task, empty where there is none."""
     match = re.compile(rb"\n<cmdline[^>\n]*>([^\n]*)</cmdline>").search(data, segment.start, segment.head)
     return match[1].decode("iso-8859-1").strip() if match else ""
+
+
+_ENTRY = re.compile(rb'<entry name="([^"\n]*)"')
+
+
+def check_names(data: bytes, names: Iterable[bytes], line: Callable[[int], int], faults: Faults) -> None:
+    """Compare the names of calls with the list of them that IPM 2 prints before the tasks."""
+    end = data.find(b"</calltable>")
+    start = data.rfind(b"<calltable", 0, max(end, 0))
+    if start < 0:
+        return
+    known = set(_ENTRY.findall(data, start, end))
+    strange = sorted(name.decode("iso-8859-1") for name in names if name not in known)
+    if strange and len(known) > 1:
+        found = f"{', '.join(map(repr, strange[:5]))} of the records is not in the list of calls"
+        faults.damage(line(start), found, "a name is damaged, there or here; get the file again")
 
 
 def refuse(source: str) -> ReadError:
