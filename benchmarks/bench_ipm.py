@@ -39,9 +39,8 @@ begin = time.process_time()
 loaded = ds.load()
 loading = time.process_time() - begin
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"first": times[0], "later": min(times[1:]), "loading": loading, "peak": peak, "obs": ds.sizes["obs"],
-                  "ranks": ds.sizes["rank"], "complete": ds.complete,
-                  "warnings": len(ds.attrs["warnings"])}))
+print(json.dumps({"first": times[0], "later": min(times[1:]), "loading": loading, "peak": peak,
+                  "obs": ds.sizes["obs"], "ranks": ds.sizes["rank"], "complete": bool(ds.complete)}))
 """
 
 
