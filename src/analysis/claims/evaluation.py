@@ -49,7 +49,7 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
             out.append(_verdict(claim, report, campaign))
             continue
         part = views.setdefault(id(view), campaign.seen(view))
-        out.append(_viewed(_verdict(_asked(claim, view), report, part), view))
+        out.append(_viewed(_verdict(_asked(claim, view), report, part), view, claim))
     return out
 
 
@@ -66,7 +66,7 @@ def _asked(claim: Claim, view: View) -> Claim:
     return replace(claim, question=Question("level", asks.variable, selected), expect=expect)
 
 
-def _viewed(verdict: Verdict, view: View) -> Verdict:
+def _viewed(verdict: Verdict, view: View, claim: Claim) -> Verdict:
     """Say under which reading of its levels a campaign with views is evidence for a claim."""
     if verdict.verdict == NOT_TESTED:
         return verdict
@@ -75,6 +75,8 @@ def _viewed(verdict: Verdict, view: View) -> Verdict:
         said.append(f"{' and '.join(view.together)} pooled: {view.alike.why}".replace("_", " "))
     if view.cells:
         said.append(f"the median over cells: {view.cells.why}")
+        if claim.question.aggregate in ("max", "min"):  # of which single runs have no interval
+            said.append("the claim is of the extreme; the median of the cells settles its direction alone")
     return replace(verdict, reading=said)
 
 

@@ -35,12 +35,14 @@ def _one(group: Sequence[Finding], factors: Sequence[str]) -> Finding:
     values = sorted(one.estimate.value for one in group)
     listed = ", ".join(f"{value:.3g}" for value in values[:_SHOWN])
     more = f" to {values[-1]:.3g}" if len(values) > _SHOWN else ""
-    names = " and ".join(factor.replace("_", " ") for factor in factors)
-    first = group[0]
+    differing = [name for name in factors if len({one.stratum.get(name) for one in group}) > 1]
+    names = ", ".join(name.replace("_", " ") for name in differing)
+    first, heads = group[0], {one.compared.partition(";")[0] for one in group}
+    head = heads.pop() if len(heads) == 1 else "each cell along its own levels"
     return replace(
         first,
         estimate=stats.median(values),
-        compared=f"{first.compared.partition(';')[0]}; median of {len(group)} cells, which differ in {names}",
+        compared=f"{head}; median of {len(group)} cells, which differ in {names}",
         arithmetic=f"of each cell: {listed}{more}",
         runs=tuple(dict.fromkeys(run for one in group for run in one.runs)),
         base=None,
