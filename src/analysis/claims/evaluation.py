@@ -76,7 +76,7 @@ def _viewed(verdict: Verdict, view: View, claim: Claim) -> Verdict:
     if view.cells:
         said.append(f"the median over cells: {view.cells.why}")
         if claim.question.aggregate in ("max", "min"):  # of which single runs have no interval
-            said.append("the claim is of the extreme; the median of the cells settles its direction alone")
+            said.append("the claim names an extreme, and the median of the cells settles its direction alone")
     return replace(verdict, reading=said)
 
 
