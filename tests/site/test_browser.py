@@ -63,6 +63,6 @@ def test_board__counts_of_topics_follow_the_filter(browser: Browser, index: str)
 
 def test_board__link_to_a_row_opens_it(browser: Browser, index: str) -> None:
     browser.open(index + "#wait-49")
-    browser.until("document.querySelector('#wait-49 .detail section') !== null")
+    browser.until("document.querySelector('#wait-49 .detail .record') !== null")
     opened = "[...document.querySelectorAll('.row details[open]')].map((one) => one.closest('.row').id)"
     assert browser.run(f"{opened}.filter((one, at, all) => all.indexOf(one) === at)") == ["wait-49"]

@@ -191,9 +191,9 @@ def test_front__is_light_however_many_claims_there_are(browser: Browser, site: P
 
 def test_front__rows_and_details_load_on_opening_from_a_file(browser: Browser, site: Path) -> None:
     browser.open((site / "index.html").as_uri() + "#fdr-10gbe")
-    browser.until("document.querySelector('#fdr-10gbe .detail section') !== null")
+    browser.until("document.querySelector('#fdr-10gbe .detail .record') !== null")
     assert browser.run("document.querySelector('#fdr-10gbe details').open") is True
-    filled = "[...document.querySelectorAll('.row section')].map((one) => one.closest('.row').id)"
+    filled = "[...document.querySelectorAll('.row .record')].map((one) => one.closest('.row').id)"
     assert set(browser.run(filled)) == {"fdr-10gbe"}
     topics = "[...new Set([...document.querySelectorAll('.row')].map((row) => row.closest('.group').id))]"
     assert browser.run(topics) == ["topic-Interconnect"]

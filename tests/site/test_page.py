@@ -106,7 +106,7 @@ def test_read__png_is_embedded_and_text_escaped(tmp_path: Path) -> None:
         code("print()", new_output("stream", name="stdout", text="<b>")),
     )
     assert 'src="data:image/png;base64,aGVsbG8=" alt="a &quot;plot&quot;"' in page.figure
-    assert page.body == ['<pre class="out">&lt;b&gt;</pre>']
+    assert page.body == ['<pre class="out" tabindex="0">&lt;b&gt;</pre>']
 
 
 def test_read__later_figures_stay_below_their_headings(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_read__warnings_on_stderr_are_left_out(tmp_path: Path) -> None:
             new_output("stream", name="stdout", text="o"),
         ),
     )
-    assert page.body == ['<pre class="out">o</pre>']
+    assert page.body == ['<pre class="out" tabindex="0">o</pre>']
 
 
 def test_read__code_is_escaped(tmp_path: Path) -> None:

@@ -96,6 +96,10 @@ def _read(path: Path, name: str, names: list[str], kind: str) -> Doc:
 
     body = _HEADING.sub(_anchor, _LINK.sub(link, rendered(text[heading.end() :], str(path))))
     body = body.replace("<pre>", '<pre tabindex="0">')  # the keyboard scrolls what is wider than the page
+    body = body.replace("<table>", '<div class="table" tabindex="0"><table>').replace(
+        "</table>", "</table></div>"
+    )
+    body = body.replace("<th></th>", "<td></td>")  # nothing to be read out
     return Doc(name, kind, heading[1], _first_sentence(body), Markup(body))
 
 

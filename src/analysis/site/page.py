@@ -216,7 +216,7 @@ def _output(output: Any, where: str, out: PageContent) -> Markup:
 
 
 def _printed(text: str) -> Markup:
-    return Markup('<pre class="out">{}</pre>').format(_strip_ansi(text))
+    return Markup('<pre class="out" tabindex="0">{}</pre>').format(_strip_ansi(text))
 
 
 def _text(source: str, where: str) -> Markup:
@@ -251,7 +251,7 @@ def _figure(image: Markup, svg: str, given: str | Markup = "", number: int = 0) 
     found = re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.DOTALL)
     caption = Markup("<figcaption>{}</figcaption>").format(html.unescape(found[1])) if found else Markup("")
     anchor = Markup(' id="figure-{}"').format(number) if number else Markup("")
-    return Markup('<figure class="figure"{}><div class="canvas">{}</div>{}{}</figure>').format(
+    return Markup('<figure class="figure"{}><div class="canvas" tabindex="0">{}</div>{}{}</figure>').format(
         anchor, image, caption, given
     )
 
