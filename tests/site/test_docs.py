@@ -100,7 +100,7 @@ def test_docs__are_listed_by_kind_in_the_order_of_the_readme(tmp_path: Path) -> 
     text = (site(tmp_path, docs) / "docs/index.html").read_text(encoding="utf-8")
     listed = re.search(r'<nav class="questions".*?</nav>', text, re.DOTALL)
     assert listed is not None
-    words = re.findall(r"<h3>(.+?)</h3>|<a [^>]*>(.+?)</a>", listed[0])
+    words = re.findall(r"<h2>(.+?)</h2>|<a [^>]*>(.+?)</a>", listed[0])
     assert ["".join(one) for one in words] == ["Tutorial", "Bb", "How-to", "Cc", "Aa", "Reference", "Dd"]
 
 
