@@ -71,8 +71,10 @@ check: $(STAMP) ## check lint, types, formats, the workflow, and the environment
 bench: $(STAMP) ## compare the speed of Benchbook with its peers, as ratios
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-lab: datasets ## open the notebooks in JupyterLab, after building the datasets of their defaults
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks
+lab: $(STAMP) ## open notebooks/00-start.ipynb in JupyterLab, after building the datasets that are evidence
+	@$(SNAKEMAKE) evidence
+	@git config filter.benchbook-notebook.clean '"$(CURDIR)/$(BIN)/python" -m analysis.site.kernels.commit --clean' || true
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks/00-start.ipynb
 
 campaign: $(STAMP) ## measure a small MPI program on this machine, about two minutes
 	@bash workflow/scripts/local_mpi.sh $(BIN)/python

@@ -88,6 +88,13 @@ rule collect:
         "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"
 
 
+# What JupyterLab needs at first.
+rule evidence:
+    input:
+        trees=[tree(name) for name in config["campaigns"]],
+        verdicts=all_verdicts(),
+
+
 # Includes what the notebooks' defaults name, which is mostly synthetic: JupyterLab and the tests need it.
 rule datasets:
     input:

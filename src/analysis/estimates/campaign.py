@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,14 @@ import xarray as xr
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
-from analysis.base.words import Level
+from analysis.base.words import Level, in_order
 from analysis.base.yaml import Where
 from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
 from analysis.estimates import mixture
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
-from analysis.schema.factors import FACTORS
+from analysis.schema.factors import FACTORS, label
 from analysis.schema.records import count_of, node_facts
 from analysis.schema.registry import to_dataset
 
@@ -68,6 +69,10 @@ def _machine(values: dict[str, Any]) -> str:
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
 
 
+_LISTED = 8  # levels of a factor that an overview lists
+_LEFT = ' style="text-align: left"'
+
+
 class NotCoveredError(Exception):
     """A campaign cannot test a claim; the message gives the reason."""
 
@@ -112,6 +117,34 @@ class Campaign:
     )
     judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def overview(self) -> dict[str, str]:
+        """What it is in a few lines: runs, hardware, and the levels of each factor that varies."""
+        runs = self.runs
+        lines = {"runs": f"{len(runs)}, of which {int(runs['valid'].sum())} count", "hardware": self.hardware}
+        for factor in FACTORS:
+            stated = (
+                runs[factor][runs[factor].notna() & ~runs[factor].isin(["", -1])] if factor in runs else ()
+            )
+            levels = in_order(set(stated))
+            if len(levels) > 1:
+                more = f", … ({len(levels)})" if len(levels) > _LISTED else ""
+                lines[label(factor)] = ", ".join(map(str, levels[:_LISTED])) + more
+        return lines
+
+    def __repr__(self) -> str:
+        """Return name, title and overview, a line each."""
+        rows = [f"  {name}: {text}" for name, text in self.overview.items()]
+        return "\n".join([f"{self.name}: {self.title} ({self.evidence})", *rows])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th{_LEFT}>{escape(name)}</th><td{_LEFT}>{escape(text)}</td></tr>"
+            for name, text in self.overview.items()
+        )
+        title = f"<strong>{escape(self.name)}</strong>: {escape(self.title)} ({escape(self.evidence)})"
+        return f"<p>{title}</p><table>{rows}</table>"
 
     def application_name(self, name: str) -> str:
         """Return what a sentence calls an application: by `names`, or as its format has it."""

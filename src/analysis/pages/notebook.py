@@ -2,18 +2,23 @@
 
 import html
 import math
+import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
+from IPython import get_ipython
 from IPython.display import Markdown
 
 from analysis.base import models, project
 from analysis.base.words import displayed
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
-from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.estimates.contents import load_config
 from analysis.schema.campaigns import CampaignFile
 
 
@@ -98,8 +103,33 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> TextTable:
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
     """Open a campaign's datasets with the claims to test; `ReadError` if they are not built."""
+    _explain_refusals()
     loaded = tuple(load_report(project.claims(name)) for name in reports)
     return Book(load_campaign(campaign), loaded, tuple(topics))
+
+
+def _explain_refusals() -> None:
+    """In JupyterLab, let a campaign without the runs for a cell be one line that names those with them."""
+    shell = get_ipython()
+    notebook = Path(os.environ.get("JPY_SESSION_NAME", "")).name
+    if shell is None or not notebook:
+        return  # a build wants the error itself
+
+    def explain(
+        _: object, _kind: object, error: Exception, _tb: object, tb_offset: int | None = None
+    ) -> None:
+        able = [
+            project.as_list(page, "campaign")
+            for page in load_config()["pages"]
+            if page["notebook"] == notebook
+        ]
+        names = ", ".join(dict.fromkeys(name for one in able for name in one))
+        print(f"{error}.", file=sys.stderr)
+        print(
+            f"Set `campaign` in the first cell to one that has them: {names or 'none has'}.", file=sys.stderr
+        )
+
+    shell.set_custom_exc((NotCoveredError,), explain)
 
 
 def notes(campaign: Campaign) -> Markdown:

@@ -57,5 +57,19 @@ def _commit(path: Path, server: Path) -> str:
     return ""
 
 
+def clean() -> None:
+    """Copy a notebook from standard input to standard output as it is committed: a filter of git."""
+    notebook = stable.loads(sys.stdin.read())
+    stable.normalise(notebook, [cell.get("id") for cell in notebook.cells])
+    strip(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for count, cell in enumerate(code, 1):  # as one run from the top numbers them
+        cell.execution_count = cell.execution_count and count
+    sys.stdout.write(stable.dumps(notebook))
+
+
 if __name__ == "__main__":
-    sys.exit("\n".join(commit(sys.argv[1:])) or 0)
+    if sys.argv[1:] == ["--clean"]:
+        clean()
+    else:
+        sys.exit("\n".join(commit(sys.argv[1:])) or 0)

@@ -54,10 +54,20 @@ def read(path: str | Path) -> Any:
     return nbformat.read(str(path), as_version=4)  # type: ignore[no-untyped-call]
 
 
+def loads(text: str) -> Any:
+    """Read the text of a notebook as format 4."""
+    return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def dumps(notebook: Any) -> str:
+    """Return the text of a notebook, with one newline at its end."""
+    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    return text.rstrip("\n") + "\n"
+
+
 def write(notebook: Any, path: str | Path) -> None:
     """Write a notebook in one step; its folder is made if it does not exist."""
-    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
-    write_text(path, text.rstrip("\n") + "\n")
+    write_text(path, dumps(notebook))
 
 
 def _coalesce(outputs: Sequence[Any]) -> list[Any]:

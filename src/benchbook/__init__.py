@@ -1,0 +1,98 @@
+"""Benchbook by name, for notebooks and scripts: open a campaign, read a file, find what answers a question.
+
+>>> import benchbook
+>>> benchbook.open("vm-hpcg").evidence
+'measured'
+>>> benchbook.which("energy").columns.tolist()
+['campaign', 'question', 'notebook', 'page']
+"""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+
+from analysis import readers
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.base.models import known
+from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.estimates.contents import load_config
+
+__all__ = ["Campaign", "open", "read", "which"]
+
+
+def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is how a user says it
+    """Open a campaign's datasets and declaration.
+
+    Parameters
+    ----------
+    name : str
+        Name of the campaign, as ``benchbook list campaigns`` has it.
+
+    Returns
+    -------
+    Campaign
+        Its ``frame("runs")`` is a table with a row for each run; ``tree`` has the xarray datasets.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such campaign; the message has the nearest name.
+    ReadError
+        If its datasets are not built: run ``make datasets``.
+    """
+    path = project.declaration(name)
+    if not path.is_file():
+        names = sorted(one.stem for one in path.parent.glob("*.yaml"))
+        raise ConfigError.at(name, 0, "there is no such campaign", known(name, names))
+    return load_campaign(name)
+
+
+def read(path: str | Path) -> xr.Dataset:
+    """Read a raw file; its format is detected from the content (see `analysis.readers.open`)."""
+    return readers.open(path)
+
+
+def which(question: str = "") -> pd.DataFrame:
+    """List the campaigns whose runs answer a question, with the notebook and the page of each.
+
+    Parameters
+    ----------
+    question : str
+        Words such as ``energy`` or ``MPI library``. All of them must be in the question, its topic or the
+        names of notebook and page. Empty for everything that can be answered.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``campaign question notebook page``, in the order of the site.
+
+    Raises
+    ------
+    ConfigError
+        If nothing answers it; the message lists the topics that have answers.
+    """
+    pages = load_config()["pages"]
+    words = re.findall(r"\w+", question.lower())
+    asked = [_SAME.get(word, word) for word in words if word not in _EMPTY]
+    rows = []
+    for page in pages:
+        title, topics = page.get("title", ""), page.get("topics", [])
+        text = " ".join([title, *topics, page["name"], page["notebook"]])
+        if all(word in text.lower() for word in asked):
+            named = project.as_list(page, "campaign") or [page.get("group", "")]
+            rows += [
+                (campaign, title or page["notebook"], page["notebook"], page["name"]) for campaign in named
+            ]
+    if not rows:
+        topics = dict.fromkeys(topic for page in pages for topic in page.get("topics", ()))
+        what, remedy = f"no campaign has runs for {question!r}", f"topics with answers: {', '.join(topics)}"
+        raise ConfigError.at("which", 0, what, remedy)
+    return pd.DataFrame(rows, columns=["campaign", "question", "notebook", "page"])
+
+
+# Words of a user -> those of pages; and words that say nothing of a topic.
+_SAME = {"wh": "energy", "watt": "energy", "watts": "energy", "joules": "energy", "throughput": "placement"}
+_EMPTY = frozenset(("a", "per", "of", "the", "is", "job", "which", "what", "how"))

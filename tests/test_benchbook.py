@@ -1,0 +1,97 @@
+"""``import benchbook``: campaigns by name, what answers a question, notebooks with small differences."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import benchbook
+from analysis.base.errors import ConfigError
+from analysis.estimates.campaign import NotCoveredError
+from analysis.pages import notebook as pages_notebook
+from analysis.site.kernels import commit
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_open__is_a_campaign_that_shows_what_it_is() -> None:
+    campaign = benchbook.open("vm-hpcg")
+    text = repr(campaign)
+    runs = len(list((ROOT / "data/raw/vm-hpcg/runs").glob("*/run.json")))
+    assert f"runs: {runs}, of which 203 count" in text
+    assert "MPI library: MPICH 4.0.2, Open MPI 4.1.4" in text
+    assert "nodes: 1, 2" in text
+    # What is not known of a run is no level.
+    assert not re.search(r"\bnan\b|: ,|-1\b", text)
+    html = campaign._repr_html_()
+    assert html.count("<tr>") == len(campaign.overview)
+    assert "<strong>vm-hpcg</strong>" in html
+
+
+def test_open__an_unknown_name_gets_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="is 'vm-hpcg' meant"):
+        benchbook.open("vm-hpgc")
+
+
+def test_which__lists_campaign_and_notebook_of_a_question() -> None:
+    found = benchbook.which("wh per job")
+    assert ("archer2-frequency", "21-compare.ipynb") in set(zip(found.campaign, found.notebook, strict=True))
+    library = benchbook.which("MPI library")
+    assert {"vm-hpcg", "published-openfoam"} <= set(library.campaign)
+    assert set(library.campaign) < set(benchbook.which().campaign)
+    with pytest.raises(
+        ConfigError, match="no campaign has runs for 'sauna'; topics with answers: interconnect"
+    ):
+        benchbook.which("sauna")
+
+
+def test_read__detects_the_format() -> None:
+    assert "latency" in benchbook.read(ROOT / "tests/data/osu/latency_n2.txt")
+
+
+def test_notebook__a_campaign_without_the_runs_is_one_line_that_names_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = InteractiveShell()
+    monkeypatch.setattr(pages_notebook, "get_ipython", lambda: shell)
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebooks/45-scaling.ipynb")
+    pages_notebook._explain_refusals()
+    shell.user_ns["NotCoveredError"] = NotCoveredError
+    shell.run_cell("raise NotCoveredError('no run of x stands for nodes 2')")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "no run of x stands for nodes 2."
+    assert "published-openfoam" in lines[1]
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_clean__leaves_a_committed_notebook_as_it_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(path.read_text(encoding="utf-8")))
+    commit.clean()
+    assert capsys.readouterr().out == path.read_text(encoding="utf-8")
+
+
+def test_clean__takes_out_what_run_all_and_save_adds() -> None:
+    path = ROOT / "notebooks/14-holdings.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    for count, cell in enumerate(one for one in notebook.cells if one.cell_type == "code"):
+        if "verdicts" not in cell.metadata.get("tags", ()):
+            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="much\n" * 200)]
+        cell.execution_count = count + 17
+        cell.metadata["execution"] = {"iopub.status.busy": "2026-11-25T20:00:00Z"}
+    notebook.metadata["kernelspec"]["display_name"] = "Mine"
+    command = [sys.executable, "-m", "analysis.site.kernels.commit", "--clean"]
+    done = subprocess.run(
+        command, input=nbformat.writes(notebook), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == path.read_text(encoding="utf-8")
