@@ -122,7 +122,8 @@ class Campaign:
     def overview(self) -> dict[str, str]:
         """What it is in a few lines: runs, hardware, and the levels of each factor that varies."""
         runs = self.runs
-        lines = {"runs": f"{len(runs)}; {int(runs["valid"].sum())} count", "hardware": self.hardware}
+        counted = int(runs["valid"].sum())
+        lines = {"runs": f"{len(runs)}; {counted} count", "hardware": self.hardware}
         for factor in FACTORS:
             stated = (
                 runs[factor][runs[factor].notna() & ~runs[factor].isin(["", -1])] if factor in runs else ()
