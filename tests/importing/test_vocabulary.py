@@ -86,6 +86,9 @@ def test_hardware__a_job_script_states_what_it_asks_for() -> None:
         "job_name": "HPCG_c",
         "mpi": "Open MPI 4.1.4",
         "command": "srun --mpi=pmix ./xhpcg --nx=104",
+        # What no factor has can explain groups of repeats.
+        "directives": {"--nodes": "4", "--ntasks-per-node": "24", "-J": "HPCG_c"},
+        "modules": "gcc/12 openmpi/4.1.4",
     }
 
 

@@ -42,7 +42,7 @@ def test_power__secrets_are_taken_from_the_programs_and_the_end_is_short_after_a
     path = power(base, POWER)
     declared = load("c", base)
     run = next(run for run in expand(declared).runs if run.nodes == 2)
-    text = render(base, allocate(declared, run, ["n1", "n2"]), declared.launch, path)
+    text = render(allocate(declared, run, ["n1", "n2"]), declared.launch, path)
     order = [
         f"analysis.measure.power start {path} 1/power.csv --nodes n1,n2 --until-pid $$ ||",
         "unset BMC_PASSWORD",

@@ -164,7 +164,7 @@ def test_formats__a_title_of_a_project_goes_before_the_formats(tmp_path: Path) -
 
 
 PROBLEMS = {
-    "hpl": "N=20000 NB=192 P=2 Q=4",
+    "hpl": "N=20000 NB=192 P=2 Q=4 variant=WR11C2R4",
     "graph500": "SCALE=22 edgefactor=16",
     "stream": "elements=80000000",
     "gromacs": "atoms=? nsteps=10000",

@@ -24,6 +24,7 @@ from analysis.base.words import counted
 
 Array = NDArray[np.float64]
 RATE = 0.01
+_TABLES = 9999  # drawn for the chance of a small one
 # Groups that are nearer than this, on logarithms, would change no conclusion.
 LEAST = 0.025
 _DRAWS, _SEED = 4_000, 20_261_123
@@ -358,6 +359,8 @@ def _by_facts(x: Array, facts: Mapping[str, NDArray[np.intp]], scatter: float | 
     """
     best: tuple[float, str, NDArray[np.intp]] | None = None
     for name, codes in facts.items():
+        if len(x) >= _ALONE and np.count_nonzero(np.bincount(codes) > 1) < 2:  # a far value is not its level's
+            continue
         p = _p_of_levels(x, codes, scatter)
         if p > RATE / len(facts) and len(x) >= 2 * _ALONE:  # another one may hide it
             others = [one for one in facts.values() if one is not codes]
@@ -427,10 +430,21 @@ def _explained(x: Array, found: Split, facts: Mapping[str, NDArray[np.intp]]) ->
         table = np.zeros((labels.max() + 1, codes.max() + 1))
         np.add.at(table, (labels, codes), 1)
         agree = table.max(axis=0).sum() / len(labels)
-        chance = float(stats.chi2_contingency(table).pvalue) if table.size else 1.0
+        chance = _chance(table)
         if agree >= 0.85 and chance < best[0]:
             best = chance, name
     return best[1]
+
+
+def _chance(table: Array) -> float:
+    """Return the probability of a table this uneven if rows and columns are independent.
+
+    Where a cell would have under five, the textbook's limit for the formula, tables with its sums are drawn.
+    """
+    if stats.contingency.expected_freq(table).min() >= 5:
+        return float(stats.chi2_contingency(table).pvalue)
+    drawn = stats.MonteCarloMethod(n_resamples=_TABLES, rng=np.random.default_rng(_SEED))
+    return float(stats.chi2_contingency(table, correction=False, method=drawn).pvalue)
 
 
 def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[float | None]:

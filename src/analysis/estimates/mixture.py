@@ -59,7 +59,7 @@ class Doubt:
     @property
     def found(self) -> str:
         """How its runs fail to be repeats, and what is asked of that."""
-        return told(self.split, len(self.runs), self.levels)
+        return told(self.split, len(self.split.labels), self.levels)
 
     @property
     def question(self) -> str:
@@ -150,10 +150,10 @@ def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Ser
 def _of_values(runs: pd.DataFrame, values: pd.Series, said: _Said) -> Iterator[Doubt]:
     frame = runs[runs["run"].isin(values.index)]
     frame = frame.assign(value=frame["run"].map(values))
-    cells = [part for part in _cells(frame) if len(part) >= FEWEST]
-    kinds = [str(part["application"].iloc[0]) for part in cells]
-    beside = scatter_beside([part["value"] for part in cells], kinds)
-    for part, scatter in zip(cells, beside, strict=True):
+    cells = [(once, cell) for cell in _cells(frame) if len(once := _once(cell)) >= FEWEST]
+    kinds = [str(part["application"].iloc[0]) for part, _ in cells]
+    beside = scatter_beside([part["value"] for part, _ in cells], kinds)
+    for (part, whole), scatter in zip(cells, beside, strict=True):
         facts = said.of(part)
         places = places_in_time(part)
         found = split(part["value"], None if np.isnan(places).any() else places, facts, scatter)
@@ -161,7 +161,15 @@ def _of_values(runs: pd.DataFrame, values: pd.Series, said: _Said) -> Iterator[D
             row = part.iloc[0]
             levels = tuple(dict.fromkeys(facts.get(found.fact, ())))
             cell = {name: row[name] for name in FACTORS if name in part}
-            yield Doubt(cell, tuple(part["run"]), found, levels)
+            yield Doubt(cell, tuple(whole["run"]), found, levels)
+
+
+def _once(cell: pd.DataFrame) -> pd.DataFrame:
+    """Leave one run of the jobs that ran at once, with their mean: they share a moment and are no group."""
+    if (cell["concurrent_jobs"] <= 1).any() or (cell["order"] < 0).any():
+        return cell
+    means = cell.groupby("order")["value"].transform("mean")
+    return cell.assign(value=means)[~cell["order"].duplicated()]
 
 
 class _Said:

@@ -264,7 +264,7 @@ def directives(text: str) -> dict[str, str]:
     """Return the options of all directives of a job script, as they are written; those given twice joined."""
     found: dict[str, list[str]] = {}
     for name, value in _DIRECTIVE.findall(text):
-        found.setdefault(name, []).append(value.strip() or "given")
+        found.setdefault(name, []).append(re.sub(r"\s+#.*", "", value).strip() or "given")
     return {name: " ".join(values) for name, values in found.items()}
 
 

@@ -19,9 +19,9 @@ from analysis.model.inputs import FOLDER, Inputs, Links, load
 from analysis.schema.campaigns import ModelledCells, widened_by
 
 DRAWS, SEED = 300, 1
-# Nodes up to which steps over several links were compared with the model; nodes up to which claims use that
-# error unchanged; and the greatest ratio of two numbers of nodes whose speedup was compared.
-VALIDATED, CLAIMED, SPREAD = 4, 32, 32
+# Nodes up to which claims use the error of links, which was measured on two; the greatest ratio of two numbers
+# of nodes whose speedup was compared; how many times more nodes apply the factor of links again (assumed).
+CLAIMED, SPREAD, FURTHER = 32, 32, 8
 # The least part that makes sense: one with something inside its surface; one value.
 INSIDE, VALUE = 27.0, 16.0
 
@@ -35,11 +35,11 @@ def forecast_error(widening: Mapping[str, float], links: Iterable[str], before: 
     """Return the relative error of a forecast from one number of nodes to another.
 
     Within the range of claims it is theirs. Beyond `CLAIMED` nodes the factor of links applies once more with
-    every further factor of nodes as great as that from `VALIDATED` to there; the factor of numbers of nodes
-    with every further factor of `SPREAD`. The greater of both is used. This growth is assumed.
+    every further factor of `FURTHER` in nodes; the factor of numbers of nodes with every further factor of
+    `SPREAD`. The greater of both is used. This growth is assumed.
     """
     links = list(links)
-    further = max(0.0, math.log(max(before, nodes) / CLAIMED) / math.log(CLAIMED / VALIDATED))
+    further = max(0.0, math.log(max(before, nodes) / CLAIMED) / math.log(FURTHER))
     of_links = math.pow(1 + widened_by(widening, links), 1 + further)
     if before == nodes:
         return of_links - 1

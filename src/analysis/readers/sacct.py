@@ -39,6 +39,9 @@ def json_records(text: str, faults: Faults) -> tuple[list[dict[str, Any]], str]:
         jobs, version = document.get("jobs"), _version(document)
     if not isinstance(jobs, list):
         raise ReadError.at(faults.source, 0, "'jobs' is not a list", "give the output of sacct --json")
+    whole = [job for job in jobs if isinstance(job, dict)]
+    if whole and not any("job_id" in job for job in whole):  # as in fio's JSON
+        raise ReadError.at(faults.source, 0, "no job has a 'job_id'", "give the output of sacct --json")
     out = []
     for job in jobs:
         if isinstance(job, dict):

@@ -16,7 +16,9 @@ _BANNER = r"^(?:BabelStream|GPU-STREAM)\n(?=Version: )"
 
 
 def _finish(output: Output) -> None:
-    """Take the unit from the headings; compare the times of each row."""
+    """Take the unit from the headings; compare the times of each row; a kernel's row may be cut."""
+    if (begun := output.rest.split(" ")[0]) and any(name.startswith(begun) for name in _ARRAYS):
+        output.faults.damage(0, f"the row of {begun} does not end", "the file is cut; the row is not used")
     unit = output.first(r"^Function +([A-Z]\w+)(?:ytes)?/s").replace("Bytes", "B")
     output.rows = [row if row.unit == "s" else row._replace(unit=f"{unit or 'MB'}/s") for row in output.rows]
     for kernel in _ARRAYS:

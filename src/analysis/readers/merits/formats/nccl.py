@@ -35,8 +35,9 @@ def _finish(output: Output) -> None:
         output.verify(end, not abs(own - number(mean["value"])) > 0.006 + 1e-4 * own, found)
         before = end
     hosts = {match["host"] for _, match in output.find(r"^# +Rank +\d+ .*? on +(?P<host>\S+) device")}
-    output.facts["nodes"] = len(hosts) or -1
-    output.facts["ranks"] = sum(1 for _ in output.find(r"^#? +Rank +\d+ .*? on +\S+ device")) or -1
+    ranks = sum(1 for _ in output.find(r"^#? +Rank +\d+ .*? on +\S+ device"))
+    if ranks and output.first(r"^#? +(size) +count"):  # else the list of ranks is cut
+        output.facts |= {"nodes": len(hosts), "ranks": ranks}
 
 
 FORMAT = TextFormat(

@@ -11,10 +11,13 @@ _ROW = r"^ *(?P<bytes>\d+) +\d+(?P<cells>(?:[ \t]+\d[\d.]*)+)[ \t]*$"
 # MB are 2^20 B here; since 2023 the heading says MiB.
 _BYTES = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 1e9 / 8}
 _NAMES = r"(BW peak|BW average|MsgRate|t_[a-z]+|tps average|[\d.]+% percentile)(?:\[(.*?)\])?"
+_RULER = 87  # dashes of the line that ends the rows
 
 
 def _finish(output: Output) -> None:
     """Add each row, its size in ``case``; compare rates with sizes, and the order of latencies."""
+    if output.rest.startswith("-") and len(output.rest) < _RULER:
+        output.faults.damage(0, "the line of dashes does not end", "the file is cut; its last row may be whole")
     rows = list(output.find(_ROW))
     for head, names in output.find(_HEAD):
         columns = re.findall(_NAMES, names["names"])
