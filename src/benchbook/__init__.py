@@ -9,6 +9,7 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import xarray as xr
@@ -20,7 +21,10 @@ from analysis.base.models import known
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.contents import load_config
 
-__all__ = ["Campaign", "open", "read", "which"]
+if TYPE_CHECKING:
+    from benchbook.explorer import Explorer
+
+__all__ = ["Campaign", "explore", "open", "read", "which"]
 
 
 def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is how a user says it
@@ -48,6 +52,26 @@ def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is ho
         names = sorted(one.stem for one in path.parent.glob("*.yaml"))
         raise ConfigError.at(name, 0, "there is no such campaign", known(name, names))
     return load_campaign(name)
+
+
+def explore(campaign: str = "", factor: str = "") -> "Explorer":
+    """Show, in a notebook, what a factor does in a campaign, with menus for both.
+
+    Parameters
+    ----------
+    campaign : str
+        A campaign whose datasets are built; by default the first.
+    factor : str
+        What to compare first, such as ``interconnect``.
+
+    Returns
+    -------
+    Explorer
+        A widget. Its ``last.table`` is the table that it shows, as a data frame.
+    """
+    from benchbook.explorer import Explorer  # widgets are for those who look
+
+    return Explorer(campaign, factor)
 
 
 def read(path: str | Path) -> xr.Dataset:

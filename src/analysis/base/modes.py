@@ -359,7 +359,9 @@ def _by_facts(x: Array, facts: Mapping[str, NDArray[np.intp]], scatter: float | 
     """
     best: tuple[float, str, NDArray[np.intp]] | None = None
     for name, codes in facts.items():
-        if len(x) >= _ALONE and np.count_nonzero(np.bincount(codes) > 1) < 2:  # a far value is not its level's
+        if (
+            len(x) >= _ALONE and np.count_nonzero(np.bincount(codes) > 1) < 2
+        ):  # a far value is not its level's
             continue
         p = _p_of_levels(x, codes, scatter)
         if p > RATE / len(facts) and len(x) >= 2 * _ALONE:  # another one may hide it

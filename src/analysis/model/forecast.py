@@ -19,8 +19,8 @@ from analysis.model.inputs import FOLDER, Inputs, Links, load
 from analysis.schema.campaigns import ModelledCells, widened_by
 
 DRAWS, SEED = 300, 1
-# Nodes up to which claims use the error of links, which was measured on two; the greatest ratio of two numbers
-# of nodes whose speedup was compared; how many times more nodes apply the factor of links again (assumed).
+# Nodes up to which claims use the error of links, which was measured on two; the greatest ratio of two
+# numbers of nodes whose speedup was compared; how many times more nodes apply the factor of links again.
 CLAIMED, SPREAD, FURTHER = 32, 32, 8
 # The least part that makes sense: one with something inside its surface; one value.
 INSIDE, VALUE = 27.0, 16.0

@@ -73,9 +73,9 @@ def comparisons(
 ) -> FactorAnswers:
     """Compare the levels of a factor with a baseline, as `compare`; what is not given is chosen.
 
-    Without a baseline each application's runs are compared by its figure of merit, or else by time, along
-    the axis with the most points at which levels meet. Where no runs differ in the factor alone, those that
-    are tied to it may differ too. Raises `NotCoveredError` if no runs can be compared.
+    Without a baseline each application's runs are compared by `variable`, or else its figure of merit, or
+    else time, along the axis with the most points at which levels meet. Where no runs differ in the factor
+    alone, those that are tied to it may differ too. Raises `NotCoveredError` if no runs can be compared.
     """
     if baseline != "":
         along = along or "nodes"
@@ -87,6 +87,7 @@ def comparisons(
     asked = list(selection.applications(campaign, select, factor))
     for tied in ((), BY_NAME[factor].tied):
         chosen = [one for part in asked if (one := selection.comparison(part, factor, tied)) is not None]
+        chosen = [replace(one, variable=variable or one.variable) for one in chosen]
         answers = [(one, answer) for one in chosen if (answer := _compared(one)) is not None]
         if answers:
             names = tuple(dict.fromkeys(name for one, _ in answers for name in one.tied))

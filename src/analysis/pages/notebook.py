@@ -47,6 +47,7 @@ class Book:
 
 # A number with its sign, unit and interval, or nothing.
 _NUMBER = re.compile(r"(|–|[-+−<>]?\d[\d.,]*×?%?( [^\s(]{1,12}){0,2}( \(.*\))?( to [\d.,]+)?)")
+_SELFTEST = Path("config/selftest.yaml")  # the synthetic campaigns
 _LEFT = ' style="text-align: left"'
 
 
@@ -120,14 +121,14 @@ def _explain_refusals() -> None:
     ) -> None:
         able = [
             project.as_list(page, "campaign")
-            for page in load_config()["pages"]
+            for config in (project.CONFIG, _SELFTEST)
+            if (project.root() / config).is_file()
+            for page in load_config(path=config)["pages"]
             if page["notebook"] == notebook
         ]
         names = ", ".join(dict.fromkeys(name for one in able for name in one))
-        print(f"{error}.", file=sys.stderr)
-        print(
-            f"Set `campaign` in the first cell to one that has them: {names or 'none has'}.", file=sys.stderr
-        )
+        remedy = f"Set `campaign` in the first cell to one that has them: {names}." if names else ""
+        print(f"{error}.", remedy or "No campaign here has them.", file=sys.stderr, sep="\n")
 
     shell.set_custom_exc((NotCoveredError,), explain)
 

@@ -17,7 +17,9 @@ _RULER = 87  # dashes of the line that ends the rows
 def _finish(output: Output) -> None:
     """Add each row, its size in ``case``; compare rates with sizes, and the order of latencies."""
     if output.rest.startswith("-") and len(output.rest) < _RULER:
-        output.faults.damage(0, "the line of dashes does not end", "the file is cut; its last row may be whole")
+        output.faults.damage(
+            0, "the line of dashes does not end", "the file is cut; its last row may be whole"
+        )
     rows = list(output.find(_ROW))
     for head, names in output.find(_HEAD):
         columns = re.findall(_NAMES, names["names"])
