@@ -85,11 +85,12 @@ def check(campaign: Campaign) -> tuple[int, int]:
     return len(found), with_page
 
 
-@pytest.mark.datasets("vm-hpcg")
-def test_every_finding_of_a_campaign_has_one_sentence() -> None:
-    sentences, with_page = check(load_campaign("vm-hpcg"))
-    assert sentences > 20
-    assert with_page >= 5
+@pytest.mark.datasets("vm-hpcg", "vm-exchange")
+@pytest.mark.parametrize(("name", "least", "pages_too"), [("vm-hpcg", 20, 5), ("vm-exchange", 4, 0)])
+def test_every_finding_of_a_campaign_has_one_sentence(name: str, least: int, pages_too: int) -> None:
+    sentences, with_page = check(load_campaign(name))
+    assert sentences >= least
+    assert with_page >= pages_too
 
 
 @pytest.mark.parametrize("n", [6, 5])
@@ -187,6 +188,20 @@ QUESTIONS = {
         "The messages of app have 8 and 1,024 B",
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scale", "unit", "sentence"),
+    [
+        (1e-6, "MB", "A rank of app takes 30 MB of memory (exact)"),
+        (2e-5, "MB", "20 ranks of app take 600 MB of memory (exact)"),
+    ],
+)
+def test_a_multiple_of_a_measure_is_called_one(scale: float, unit: str, sentence: str) -> None:
+    runs = flat(10.0, rank_memory=30e6, profiler="ipm")
+    asked = Question("level", "rank_memory", {"application": "app"}, scale=scale)
+    campaign = by_hand([{**row, "run": f"r{at}"} for at, row in enumerate(runs)])
+    assert Statement(asked, findings(asked, campaign), campaign, unit).sentence == sentence
 
 
 def test_every_quantity_has_a_sentence() -> None:

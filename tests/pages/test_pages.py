@@ -112,7 +112,7 @@ def test_questions__five_runs_have_an_interval_and_its_level() -> None:
     [
         ([(50, 100), (100, 50)], "10GbE is ahead from 2 nodes on, FDR InfiniBand is ahead at 1 node"),
         ([(50, 100), (100, 100)], "FDR InfiniBand is ahead at 1 node, no clear difference at 2 nodes"),
-        ([(100, 100), (100, 100)], "there is no clear difference anywhere"),
+        ([(100, 100), (100, 100)], "nor is there one at 1 node"),
     ],
 )
 def test_questions__says_where_sides_change(times: list[tuple[float, float]], said: str) -> None:

@@ -21,6 +21,7 @@ from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
 from analysis.estimates.spelling import (
     LEVELS,
+    MULTIPLES,
     Stratum,
     ahead,
     differing,
@@ -42,6 +43,7 @@ from analysis.estimates.spelling import (
     remarked,
     spell,
     spell_all,
+    times_of,
     where,
     within,
 )
@@ -493,6 +495,8 @@ def _stop(answer: Statement) -> str:
         text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0%' else 'is slower'}"
         note = f" (by medians; {f'somewhere from {low} to {high}' if high else f'not before {low}'})"
         note = "" if low == high else note
+    if found.steps and not any(step.settles for step in found.steps):
+        note = " (by medians of too few runs)"
     return f"{text} {answer.place}{note}"
 
 
@@ -545,9 +549,12 @@ def _level(answer: Statement) -> str:
     else:
         words["sizes"] = f"{listed(members)} B"
     of = f" of {listed(members)}" if members and asked.variable not in LEVELS else ""
-    text = LEVELS.get(
-        asked.variable, f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
-    )
+    text = f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
+    words["times"] = times_of(asked.scale, unit)
+    if words["times"] == "1" or asked.scale == 1:
+        text = LEVELS.get(asked.variable, text)
+    else:
+        text = MULTIPLES.get(asked.variable, f"{{times}} times {text}")
     text = text.format(value=value, application=answer.application, **words)
     there = where(answer.campaign, answer.given, answer.places)
     return f"{text}{', ' if there else ''}{there}" + (f" ({sure})" if sure else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,13 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark
 from analysis.estimates.groups import distinguishing
 from analysis.estimates.measures import MEASURES
-from analysis.estimates.stats import Estimate
+from analysis.estimates.stats import MIN_LEVEL, Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
 
 Stratum = Mapping[str, Level]
 
 _LISTED = 3  # levels are listed up to so many
-_BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 _UNITS = {"us": "µs", "jobs/day": "jobs per day"}
 _MEASURES = {
     "figure_of_merit": "rate", "elapsed": "time", "application_time": "time by the application",
@@ -60,8 +60,20 @@ LEVELS = {
     "bandwidth": "messages of {members} B move at {value} in {application}",
     "jobs_per_day": "the nodes finish {value} of {application}",
     "energy_per_job": "a job of {application} takes {value}",
+    "pair_rate": "the largest pair of ranks of {application} exchanges {value}",
     "mean_power": "{application} draws {value}",
 }
+# The same of a claim whose `scale` multiplies the measure: of a rank to a node, of a second to a run.
+MULTIPLES = {
+    "rank_bytes": "{times} ranks of {application} hand {value} to MPI",
+    "rank_memory": "{times} ranks of {application} take {value} of memory",
+    "pair_rate": "the largest pair of ranks of {application} exchanges {value} in {times} s",
+}
+
+
+def times_of(scale: float, unit: str) -> str:
+    """Return what a scale does beyond the unit, in bytes or none, of its result: 2e-8 of B makes 20 GB."""
+    return significant(scale * dict(_BYTES).get(unit.removesuffix("/s"), 0.01 if unit == "%" else 1.0))
 
 
 def measure_name(variable: str) -> str:
@@ -349,14 +361,27 @@ def _rounded(like: Estimate, value: float) -> str:
 
 
 def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
-    """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``."""
-    counts = sorted(set(table["n"]))
-    n = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
-    known = sorted({round(100 * level) for one in (table, *others) for level in one["confidence"].dropna()})
-    text = "without intervals: too few runs"
-    if known:
-        text = f"with {' to '.join(dict.fromkeys(map(str, (known[0], known[-1]))))} % intervals"
-    return f"medians of {n} run{'' if n == '1' else 's'} {text}"
+    """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``.
+
+    What no verdict could rest on is called a range, and no interval.
+    """
+    every = [(int(n), level) for one in (table, *others) for n, level in one[["n", "confidence"]].to_numpy()]
+    sure = [(n, round(100 * level)) for n, level in every if level >= MIN_LEVEL]
+    ranges = any(level < MIN_LEVEL for _, level in every)
+    if table["n"].max() == 1 and not sure:
+        return "single runs, without intervals"
+    text = f"medians of {_ends(table['n'])} runs"
+    if not sure:
+        return text + ("; bars are ranges: too few runs for an interval" if ranges else " without intervals")
+    text += f" with {_ends(level for _, level in sure)} % intervals"
+    if len(sure) < len(every):
+        text += f" from {min(n for n, _ in sure)} runs on" + ("; other bars are ranges" if ranges else "")
+    return text
+
+
+def _ends(values: Iterable[float]) -> str:
+    ordered = sorted(values)
+    return " to ".join(dict.fromkeys(f"{one:.0f}" for one in (ordered[0], ordered[-1])))
 
 
 # ---- how one level is ahead of another

@@ -6,6 +6,7 @@ alike in everything it does not ask for. Its paragraph is computed from the numb
 
 from analysis.estimates.power import levels, metered, meters, power
 from analysis.estimates.selection import by_energy, first_varying, kind_of_run, repeated, size_bounds
+from analysis.estimates.spelling import medians
 from analysis.estimates.tables import mean_shares, messages, repeats, size_shares, spread, yearly_costs
 from analysis.findings.history import over_time
 from analysis.pages.choices import FactorAnswers, comparisons, scalings, widest

@@ -157,28 +157,39 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     base = f"{compared.display(compared.baseline)}: {value}"
     text = with_base(answers[-1].clause, base)
     notes = "".join(f" {one}." for one in answers[-1].caveats)
-    if len(rows) == 1 or answers[-1].confounded:
+    estimates = [one.found[0].estimate for one in answers]
+    few = [not one.settles for one in estimates]
+    if len(rows) == 1 or answers[-1].confounded or all(few):  # of which the sentence says that they are few
         return f"{text}.{notes}"
     signs = [
-        sentences.side(sentences.upright(one.question.quantity, one.found[0].estimate)) for one in answers
+        sentences.side(sentences.upright(one.question.quantity, estimate))
+        for one, estimate in zip(answers, estimates, strict=True)
     ]
     names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
     at = [compared.display(level, compared.along) for level in rows[compared.along]]
     ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
-    return f"{text}; {_leads(names, at, signs, ordered=ordered)}.{notes}"
+    return f"{text}; {_leads(names, at, signs, few, ordered=ordered)}.{notes}"
 
 
-def _leads(names: Mapping[int, str], at: Sequence[str], signs: Sequence[int], *, ordered: bool) -> str:
-    """Say who is ahead at which points of an axis, and from where on."""
-    if not any(signs):
-        return "there is no clear difference anywhere"
+def _leads(
+    names: Mapping[int, str], at: Sequence[str], signs: Sequence[int], few: Sequence[bool], *, ordered: bool
+) -> str:
+    """Say who is ahead at which points of an axis, and from where on; `few` are points with too few runs."""
     since = len(signs) - len(list(next(group for _, group in itertools.groupby(reversed(signs)))))
     keeps = ordered and signs[-1] != 0  # a side that is ahead to the end
     since = since if keeps else len(signs)
     parts = [f"{names[signs[-1]]} is ahead from {at[since]} on"] if keeps else []
-    for sign in (1, -1, 0):
-        where = ", ".join(name for name, one in zip(at[:since], signs[:since], strict=True) if one == sign)
+    none = "no clear difference"
+    if not any(signs):  # which the sentence says of the last point, unless it has too few runs
+        since, none = since - 1, none if few[-1] else "nor is there one"
+    before = list(zip(at[:since], signs[:since], few[:since], strict=True))
+    for text, meant in (
+        *((f"{names[sign]} is ahead", (sign, False)) for sign in (1, -1)),
+        (none, (0, False)),
+        ("too few runs", (0, True)),
+    ):
+        where = ", ".join(name for name, *one in before if tuple(one) == meant)
         # No clear difference before the lead begins needs no mention.
-        if where and (sign or not keeps):
-            parts.append(f"{names[sign]} is ahead at {where}" if sign else f"no clear difference at {where}")
+        if where and not (keeps and meant == (0, False)):
+            parts.append(f"{text} at {where}")
     return ", ".join(parts)

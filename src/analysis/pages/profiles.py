@@ -9,6 +9,7 @@ import pandas as pd
 from analysis.claims.model import Report
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.selection import Select, kind_of_run
+from analysis.estimates.spelling import medians
 from analysis.pages.scaling import series, series_sentences
 
 _BYTES = ("B", "kB", "MB", "GB", "TB")
@@ -58,7 +59,7 @@ def profile_curves(
         if unit in _BYTES:
             table, unit = in_bytes(table, unit)
         label = f"{one['ylabel']} ({unit})" if "ylabel" in one else ""
-        what = f"{one.get('what', label)} along {along}; medians of runs with 95 % intervals"
+        what = f"{one.get('what', label)} along {along}; {medians(table)}"
         found.append(Curves(table, along, unit, label, what[:1].upper() + what[1:]))
     return found, kind
 
