@@ -267,7 +267,7 @@ def audit_path(report: str, base: Path | None = None) -> Path:
     return (base or project.root()) / "config" / "audit" / f"{report}.yaml"
 
 
-def evaluate_report(report: str, base: Path | None = None) -> list[Verdict]:
+def evaluate_report(report: str) -> list[Verdict]:
     """Load and evaluate the audit of one report; `load_audit` says what is refused."""
-    path = audit_path(report, base)
+    path = audit_path(report)
     return evaluate(load_audit(path), path)

@@ -41,15 +41,13 @@ def cost(energy: Numbers, tariff: Numbers, *, pue: float = 1.0, jobs: Numbers = 
     return _billed(energy, price, pue, jobs)
 
 
-def yearly_cost(
-    energy: Numbers, seconds: Numbers, tariff: Numbers, *, pue: float = 1.0, hours: float = YEAR_HOURS
-) -> Numbers:
+def yearly_cost(energy: Numbers, seconds: Numbers, tariff: Numbers, *, pue: float = 1.0) -> Numbers:
     """Return the cost of a year of the same job, one every so many `seconds`.
 
     The rule of the OpenAtom report of 2010 ("to achieve same number of jobs over GigE"): the jobs that one
     level does in a year, at the energy that another one takes for each.
     """
-    return cost(energy, tariff, pue=pue, jobs=hours * 3600 / seconds)
+    return cost(energy, tariff, pue=pue, jobs=YEAR / seconds)
 
 
 def emissions(energy: Numbers, intensity: Numbers, *, pue: float = 1.0, jobs: Numbers = 1.0) -> Numbers:

@@ -70,9 +70,9 @@ def summary(
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n", "confidence"])
 
 
-def estimate_of(row: pd.Series, value: str = "median") -> Estimate:
-    """Return a row of `summary`, or of `ratios`, as the estimate that it was."""
-    return Estimate(row[value], row["low"], row["high"], int(row["n"]), level=row["confidence"])
+def estimate_of(row: pd.Series) -> Estimate:
+    """Return a row of `summary` as the estimate that it was."""
+    return Estimate(row["median"], row["low"], row["high"], int(row["n"]), level=row["confidence"])
 
 
 def ratios(
@@ -293,12 +293,12 @@ def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
     return sets.assign(jobs_per_day=DAY * sets["rate"] / work)
 
 
-def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -> pd.DataFrame:
-    """Summarise the table of a micro-benchmark, OSU's or Intel's, over its repeats.
+def micro(campaign: Campaign, case: str, value: str) -> pd.DataFrame:
+    """Summarise the table of one of OSU's micro-benchmarks over its repeats.
 
     Columns ``interconnect size median low high n``.
     """
-    runs = counted(campaign, application=application, case=case)
+    runs = counted(campaign, application="osu", case=case)
     table = campaign.frame("micro").merge(runs[["run", "interconnect"]], on="run")
     return summary(table, ["interconnect", "size"], value)
 

@@ -184,12 +184,11 @@ def history(
     *,
     called: Sequence[str] | None = None,
     margin: float = MARGIN,
-    rate: float = RATE,
     ignore: Sequence[str] = (),
 ) -> History:
     """Find where the measures of campaigns, three or more in their order, changed.
 
-    Cells are those of the first campaign. A step is found where it is clear among all series at a `rate` of
+    Cells are those of the first campaign. A step is found where it is clear among all series at 5 % of
     false discoveries, and listed where the medians on its sides differ by more than the `margin`.
     """
     called = tuple(called or (one.name for one in campaigns))
@@ -197,7 +196,7 @@ def history(
     matched = [match(campaigns[0], one, ignore) for one in campaigns]
     samples = list(_samples(campaigns, matched, [measures_of(one) for one in campaigns]))
     notes = list(_notes(campaigns, called, matched))
-    return _history(campaigns, called, samples, matched, notes, margin, rate)
+    return _history(campaigns, called, samples, matched, notes, margin)
 
 
 def over_time(
@@ -205,7 +204,6 @@ def over_time(
     unit: str = "",
     *,
     margin: float = MARGIN,
-    rate: float = RATE,
     ignore: Sequence[str] = (),
 ) -> History:
     """Find where the measures of one campaign changed, from day to day, week to week or month to month.
@@ -237,7 +235,7 @@ def over_time(
     lone = int((~campaign.runs["valid"]).sum())
     notes = [f"{lone} of {len(campaign.runs)} runs count in no statistic"] if lone else []
     notes += [f"runs of a {unit} share it: what it did to its runs alone is a step too"]
-    return _history(campaigns, tuple(parts), samples, every, notes, margin, rate)
+    return _history(campaigns, tuple(parts), samples, every, notes, margin)
 
 
 def _history(
@@ -247,7 +245,6 @@ def _history(
     matched: Sequence[Matching],
     notes: Sequence[str],
     margin: float,
-    rate: float,
 ) -> History:
 
     @cache
@@ -255,7 +252,7 @@ def _history(
         sides = campaigns[before], campaigns[after]
         return *map(str, match(*sides).renamed), *changed(*sides)
 
-    tracks = [_explained(one, what_changed) for one in judged(samples, margin, rate)]
+    tracks = [_explained(one, what_changed) for one in judged(samples, margin)]
     tracks.sort(key=lambda one: (LISTED.index(one.word), -one.largest))
     renamed = tuple(dict.fromkeys(one for each in matched for one in each.renamed))
     return History(called, margin, names(matched[0].cells)[1], tuple(tracks), renamed, tuple(notes))
@@ -267,7 +264,7 @@ def _explained(track: CellHistory, what_changed: Callable[[int, int], tuple[str,
     return replace(track, steps=steps)
 
 
-def judged(samples: Sequence[Samples], margin: float, rate: float) -> list[CellHistory]:
+def judged(samples: Sequence[Samples], margin: float, rate: float = RATE) -> list[CellHistory]:
     """Find the steps of every series, among all of its family that could be tested."""
     found = chances([one.clarity() for one in samples], [one.track.family for one in samples], rate)
     tracks = []

@@ -145,7 +145,7 @@ def scalings(
     return tables.stacked(*named)
 
 
-def widest(table: pd.DataFrame, most: int = _DRAWN) -> pd.DataFrame:
+def widest(table: pd.DataFrame) -> pd.DataFrame:
     """Keep the kinds of run of a table of curves with the most points, at most so many."""
     sizes = table.groupby("runs", sort=False).size().sort_values(ascending=False, kind="stable")
-    return table[table["runs"].isin(sizes.index[:most])]
+    return table[table["runs"].isin(sizes.index[:_DRAWN])]

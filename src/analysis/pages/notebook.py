@@ -139,16 +139,6 @@ def notes(campaign: Campaign) -> Markdown:
     return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
 
 
-def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Take one verdict a claim: the first campaign's that could test it, or the first that says why not."""
-    found: dict[str, Verdict] = {}
-    for one in verdicts:
-        known = found.get(one.claim)
-        if known is None or (known.verdict == "not tested" != one.verdict):
-            found[one.claim] = one
-    return list(found.values())
-
-
 def closing(verdicts: Iterable[Verdict]) -> TextTable | Markdown:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
     tested = [one for one in verdicts if one.verdict != "not tested"]

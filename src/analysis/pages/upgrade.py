@@ -43,9 +43,9 @@ def _change(row: Difference) -> str:
     return f"{values}, {number(row.ratio, '×')}, n = {row.ratio.n_baseline} and {row.ratio.n}"
 
 
-def upgrade_table(found: Differences, words: Sequence[str] = LISTED) -> pd.DataFrame:
+def upgrade_table(found: Differences) -> pd.DataFrame:
     """Return the comparisons as text, worst first: measure, cell, both medians, ratio with interval, q, n."""
-    return pd.DataFrame([row.texts for row in found.rows if row.word in words])
+    return pd.DataFrame([row.texts for row in found.rows if row.word in LISTED])
 
 
 def upgrade_counts(found: Differences) -> pd.DataFrame:

@@ -13,9 +13,7 @@ _EMPTY = "#f1f3f4"  # the ground of a matrix: light on dark pages too, or its da
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def heatmap(
-    matrix: ArrayLike, *, ax: Axes, label: str, xlabel: str = "receiving rank", ylabel: str = "sending rank"
-) -> Axes:
+def heatmap(matrix: ArrayLike, *, ax: Axes, label: str) -> Axes:
     """Draw a communication matrix, shape (rank, peer); pairs without messages are 0 or NaN and stay empty.
 
     `label` is the label of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if `matrix`
@@ -43,7 +41,7 @@ def heatmap(
     step = max(1, int(2 ** np.ceil(np.log2(max(values.shape) / 16))))
     for axis, n in ((ax.xaxis, values.shape[1]), (ax.yaxis, values.shape[0])):
         axis.set_ticks(np.arange(0, n, step) + 0.5, [str(i) for i in range(0, n, step)], rotation=0)
-    ax.set(xlabel=xlabel, ylabel=ylabel, facecolor=_EMPTY)
+    ax.set(xlabel="receiving rank", ylabel="sending rank", facecolor=_EMPTY)
     ax.tick_params(length=0)
     ax.grid(False)
     for side in ax.spines.values():

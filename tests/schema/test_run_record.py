@@ -1,0 +1,27 @@
+"""The model of a run's record: which values a key may have."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from analysis.schema.records import RunRecord
+
+GIVEN = {"run": "r1", "campaign": "c", "application": "app", "evidence": "measured"}
+
+
+@pytest.mark.parametrize("count", [-(2**31), -1, 0, 2**31 - 1, None])
+def test_record__has_counts_of_32_bits(count: int | None) -> None:
+    assert RunRecord.model_validate({**GIVEN, "order": count}).order == count
+
+
+@pytest.mark.parametrize("count", [2**31, -(2**31) - 1])
+def test_record__refuses_what_no_table_can_store(count: int) -> None:
+    with pytest.raises(ValidationError, match="order"):
+        RunRecord.model_validate({**GIVEN, "order": count})
+
+
+def test_record__refuses_a_moment_before_1970() -> None:
+    assert RunRecord.model_validate({**GIVEN, "start": 0.0}).start == 0.0
+    with pytest.raises(ValidationError, match="start"):
+        RunRecord.model_validate({**GIVEN, "start": -1.0})
