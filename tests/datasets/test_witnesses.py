@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis import cli
@@ -803,3 +804,27 @@ def test_verify__an_honest_meter_is_no_lie(base: Path, capsys: pytest.CaptureFix
     metered(copy)
     code, lines = said(copy, capsys)
     assert code == 0, lines
+
+
+@pytest.mark.parametrize(
+    ("restarts", "accounted", "named"), [("", False, 1), ("1", False, 0), ("", True, 0), ("0", True, 0)]
+)
+def test_jobs_and_start__a_job_that_waited_or_was_queued_again_is_no_lie(
+    restarts: str, accounted: bool, named: int
+) -> None:
+    """Of twenty jobs the third began last, as one on two nodes does while others run on one."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    starts = {job: first + np.timedelta64(60 * job + 2000 * (job == 3), "s") for job in range(1, 21)}
+    runs = [
+        hearing.Testimony(
+            {"run": f"r{job}", "cluster": "c", "job_id": str(job), "start": at, "end": at + 9},
+            {"slurm": {"restarts": restarts if job == 3 else ""}},
+        )
+        for job, at in starts.items()
+    ]
+    rows = [(str(job), "", at - 1) for job, at in starts.items()]
+    accounts = {"sacct.txt": pd.DataFrame(rows, columns=["job_id", "step", "start"])} if accounted else {}
+    case = hearing.Hearing(Path("c"), "c", runs, accounts)
+    found = [str(fault) for fault in sequence.jobs_and_start(case)]
+    assert len(found) == named
+    assert all("belongs to job 3, which began" in text for text in found)

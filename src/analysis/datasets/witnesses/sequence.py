@@ -28,6 +28,8 @@ _NUMBERED = 10
 _TURN = 2.0
 # Edges of runs are those of Slurm's seconds, s.
 _BLUR = 1.0
+# From the start of a job to that of its run, at most, s.
+_LAUNCH = 60.0
 # An accounting that was asked for while the last job still ran lacks it; s.
 _LATE = 600.0
 # Exit codes from here on are those of time limits and signals, which can meet a run that has its result.
@@ -134,15 +136,33 @@ def order_and_start(case: Hearing) -> Iterator[Fault]:
         yield case.of_run(run, what, "one of order and start is wrong", key="start")
 
 
+def _again(run: Testimony) -> bool:
+    """Tell whether Slurm started a run's job more than once: it keeps the number and gets new times."""
+    return str(run.section("slurm").get("restarts") or "0") != "0"
+
+
+def _started_then(case: Hearing, run: Testimony) -> bool:
+    """Tell whether Slurm's records have the run's start: a job may have waited while later ones ran."""
+    job = case.jobs.get(run.job)
+    if job is None or pd.isna(job["start"]):
+        return False
+    apart = _seconds(run.row["start"]) - job["start"].timestamp()
+    return abs((apart + 1800) % 3600 - 1800) < _LAUNCH  # the records may be of another time zone
+
+
 @witness("number of a job", "start")
 def jobs_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job has a number that others began with long before or after."""
     for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
         runs = [
-            run for run in case.runs if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated
+            run
+            for run in case.runs
+            if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not _again(run)
         ]
         runs.sort(key=lambda run: int(run.job))
         for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
+            if _started_then(case, run):
+                continue
             began = f"began {_ago(run, other)} job {other.job} of run {other.name}"
             what = f"belongs to job {run.job}, which {began}"
             yield case.of_run(run, what, "Slurm numbers on: correct job_id or start", key="job_id")
@@ -442,10 +462,11 @@ def steps_of_jobs(case: Hearing) -> Iterator[Fault]:
 def jobs_and_submission(case: Hearing) -> Iterator[Fault]:
     """Find jobs that were submitted out of the order of their numbers."""
     for name, frame in case.accounts.items():
+        again = {run.job for run in case.runs if _again(run)}
         rows = [
             (int(row["job_id"]), row)
             for row in frame[frame["step"] == ""].to_dict("records")
-            if str(row["job_id"]).isdecimal() and not pd.isna(row["submit"])
+            if str(row["job_id"]).isdecimal() and not pd.isna(row["submit"]) and row["job_id"] not in again
         ]
         rows.sort(key=lambda one: one[0])
         values = [row["submit"].timestamp() for _, row in rows]
