@@ -100,6 +100,16 @@ def test_started__each_start_of_a_job_is_an_attempt_and_a_recorded_one_is_none(
     assert folders.measured(base, "c", run)
 
 
+def test_started__the_controller_is_believed_while_the_accounting_is_late(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(base, workflow.plan("c", base).runs[0].name)
+    squeue(tmp_path, monkeypatch, "7|NODE_FAIL\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    (line,) = finish.started(base, "c")
+    assert line.endswith("failed: it ended before it had the run: Slurm says NODE_FAIL")
+
+
 def test_started__silent_slurm_decides_nothing(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,7 +109,9 @@ def started(base: Path, campaign: str) -> list[str]:
             continue
         with contextlib.suppress(ConfigError):  # a run that the matrix has no more
             run = plan(campaign, base).run(str(note["run"]))
-            said = "it was started again" if again else slurm.ended(job, note["slurm"])
+            # The controller knows at once what the accounting has seconds later.
+            failed = "" if state == "COMPLETED" else named_user(state)
+            said = "it was started again" if again else slurm.ended(job, note["slurm"]) or failed
             log = base / "results/logs/run" / campaign / f"{run.name}.log"
             last = "" if again else _last_line(log, path.stat().st_mtime)
             known = ["it ended before it had the run", *([f"Slurm says {said}"] if said else []), last]
