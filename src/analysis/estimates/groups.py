@@ -1,6 +1,6 @@
 """Strata: the runs that a question selects, split into groups that differ in the compared factor alone."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import group_name, parts
 from analysis.estimates.measures import MEASURES, Spec
 from analysis.estimates.question import Comparison, Question
-from analysis.schema.factors import FACTORS, FOLLOWS, labelled
+from analysis.schema.factors import FACTORS, FOLLOWS
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]
 
@@ -93,25 +93,6 @@ def strata(
         # A time that was not asked for is NaN, which is unlike itself.
         named = {name: part[name].iloc[:1].tolist()[0] for name in fixed}
         yield {name: "" if pd.isna(level) else level for name, level in named.items()}, part
-
-
-def distinguishing(strata: Sequence[Mapping[str, Level]], factors: Iterable[str]) -> list[str]:
-    """Choose factors, in their order, that each distinguish strata which those before it do not."""
-    chosen: list[str] = []
-    keys: set[tuple[str, ...]] = {()}
-    for factor in factors:
-        more = {tuple(str(stratum[each]) for each in (*chosen, factor)) for stratum in strata}
-        if len(more) > len(keys):
-            chosen, keys = [*chosen, factor], more
-    return chosen
-
-
-def strata_names(found: Sequence[Mapping[str, Level]]) -> list[str]:
-    """Name strata by the factors in which they differ, leaving out those that follow from another."""
-    differing = [f for f in found[0] if len({stratum[f] for stratum in found}) > 1]
-    follow = {name for factor in differing for name in FOLLOWS.get(factor, ())}
-    chosen = distinguishing(found, [factor for factor in differing if factor not in follow])
-    return [", ".join(labelled(f, stratum[f]) for f in chosen) for stratum in found]
 
 
 def groups(

@@ -68,13 +68,14 @@ def findings(question: Question, campaign: Campaign) -> Findings:
     Raises `NotCoveredError` if the campaign has no runs for it, with what is missing; ValueError if there is
     no such measure, or the question asks for a mean of what has none.
     """
-    if question.each:
-        single = [replace(question, members=(member,), each=False) for member in question.members]
-        return [finding for one in single for finding in findings(one, campaign)]
+    single = [replace(question, members=(member,), each=False) for member in question.members]
     timing = question.variable in MEASURES and MEASURES[question.variable].timing
-    campaign.require(question.levels(), timing=timing)
-    frame = measured(question, campaign) if QUANTITIES[question.quantity].measured else pd.DataFrame()
-    return findings_of(question, campaign, frame)
+    found: Findings = []
+    for one in single if question.each else [question]:
+        campaign.require(one.levels(), timing=timing)
+        frame = measured(one, campaign) if QUANTITIES[one.quantity].measured else pd.DataFrame()
+        found += findings_of(one, campaign, frame)
+    return found
 
 
 def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:

@@ -15,8 +15,9 @@ from analysis.base.words import Level, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import brief_level, parts
-from analysis.estimates.groups import level_question, measured, measured_level, strata, strata_names
+from analysis.estimates.groups import level_question, measured, measured_level, strata
 from analysis.estimates.measures import MEASURES, TIMES, display_unit, unit_of
+from analysis.estimates.spelling import strata_names
 from analysis.schema.factors import BRIEF, BY_NAME, FACTORS, TABLE, is_known
 
 # Tables over message sizes, which have no speed of their own.

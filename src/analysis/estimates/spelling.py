@@ -24,10 +24,9 @@ from analysis.base.words import (
 )
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark
-from analysis.estimates.groups import distinguishing
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import MIN_LEVEL, Estimate
-from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
+from analysis.schema.factors import BY_NAME, FOLLOWS, SPOKEN, display_name, label, labelled
 
 Stratum = Mapping[str, Level]
 
@@ -188,6 +187,25 @@ def stratum_names(campaign: Campaign, strata: Sequence[Stratum]) -> tuple[list[s
 def differing(universe: Sequence[Stratum]) -> list[str]:
     """Return the factors that distinguish strata, as a sentence lists them; none that adds nothing."""
     return distinguishing(universe, [name for name in SPOKEN if universe and name in universe[0]])
+
+
+def distinguishing(strata: Sequence[Mapping[str, Level]], factors: Iterable[str]) -> list[str]:
+    """Choose factors, in their order, that each distinguish strata which those before it do not."""
+    chosen: list[str] = []
+    keys: set[tuple[str, ...]] = {()}
+    for factor in factors:
+        more = {tuple(str(stratum[each]) for each in (*chosen, factor)) for stratum in strata}
+        if len(more) > len(keys):
+            chosen, keys = [*chosen, factor], more
+    return chosen
+
+
+def strata_names(found: Sequence[Mapping[str, Level]]) -> list[str]:
+    """Name strata by the factors in which they differ, leaving out those that follow from another."""
+    differing = [f for f in found[0] if len({stratum[f] for stratum in found}) > 1]
+    follow = {name for factor in differing for name in FOLLOWS.get(factor, ())}
+    chosen = distinguishing(found, [factor for factor in differing if factor not in follow])
+    return [", ".join(labelled(f, stratum[f]) for f in chosen) for stratum in found]
 
 
 # ---- strata described by a selection that fits them and no others

@@ -20,11 +20,11 @@ from analysis.estimates.groups import (
     measured_level,
     refuse_mixtures,
     strata,
-    strata_names,
 )
 from analysis.estimates.measures import MEASURES, SENDING, display_unit
 from analysis.estimates.quantities import median_of
 from analysis.estimates.question import Question, Tariff
+from analysis.estimates.spelling import strata_names
 from analysis.estimates.stats import Estimate, median
 from analysis.estimates.uncertainty import POINT
 from analysis.schema.factors import FACTORS

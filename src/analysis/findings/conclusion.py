@@ -166,9 +166,10 @@ def concluded(draft: ConclusionDraft, campaign: Campaign, pages: Mapping[str, st
             return
         word, decisive = UNKNOWN, _weakest(draft, found)
     answer = Statement(question, found, campaign, draft.unit, word not in (UNKNOWN, SEEN))
+    named = _id(draft, word, question.select or {})
     figure = points(plan, campaign, draft.strata) if plan else values(answer)
     yield Conclusion(
-        id=slug(campaign.name, *_id(draft, word, question.select or {})),
+        id=slug(campaign.name, *named),
         topic=draft.topic,
         question=question,
         expect=expect,

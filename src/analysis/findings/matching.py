@@ -18,7 +18,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.models import known
 from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.groups import distinguishing
+from analysis.estimates.spelling import distinguishing
 from analysis.findings.periods import LAST_WEEK, LATEST, period
 from analysis.schema.factors import BY_NAME, FACTORS, TABLE, labelled
 

@@ -109,17 +109,18 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
             frame = measured(one.question(), campaign)
         except NotCoveredError:
             continue
+        timed = unit_of(one.variable, frame) in TIMES
         if one.variable in _WORK:
             yield from _at_once(one, frame, campaign.runs)
             continue
         for ask in ASKS:
-            if ask.factor not in _OWN_WAYS and _meaningful(one, ask.factor, frame):
+            if ask.factor not in _OWN_WAYS and _meaningful(one, ask.factor, frame, timed):
                 yield from _plan(one, ask, frame, campaign)
-        if _meaningful(one, "cluster", frame):
+        if _meaningful(one, "cluster", frame, timed):
             yield from _machines(one, frame, campaign)
-        if _meaningful(one, "nodes", frame):
+        if _meaningful(one, "nodes", frame, timed):
             yield from _links(one, frame, campaign)
-        yield from _together(one, frame)
+        yield from _together(one, frame, timed)
 
 
 def performance(campaign: Campaign) -> Iterator[Measured]:
@@ -164,8 +165,8 @@ def _micro(table: pd.DataFrame, part: pd.DataFrame, base: Mapping[str, Any]) -> 
             yield Measured(str(base["application"]), variable, {**base, "case": str(case)}, (int(size),))
 
 
-def _meaningful(one: Measured, factor: str, frame: pd.DataFrame) -> bool:
-    """Tell whether a difference in a factor would say anything."""
+def _meaningful(one: Measured, factor: str, frame: pd.DataFrame, timed: bool) -> bool:
+    """Tell whether a difference in a factor would say anything of what is measured, as a time or a rate."""
     if frame[factor].nunique(dropna=True) < 2:
         return False
     sized = (frame["nodes"] > 0) | (frame["ranks"] > 0)
@@ -173,10 +174,9 @@ def _meaningful(one: Measured, factor: str, frame: pd.DataFrame) -> bool:
         return False  # systems of unlike sizes
     if factor == "case":  # a larger problem takes longer, and that says nothing
         sizes = frame["local_size"]
-        rate = unit_of(one.variable, frame) not in TIMES and MEASURES[one.variable].higher_is_better
-        return rate and bool((sizes > 0).all()) and one.variable == "figure_of_merit"
+        return not timed and one.variable == "figure_of_merit" and bool((sizes > 0).all())
     if factor == "target_time":
-        return unit_of(one.variable, frame) not in TIMES and one.variable == "figure_of_merit"
+        return not timed and one.variable == "figure_of_merit"
     if factor == "version":  # else it follows from the build
         return frame["build"].nunique() == 1
     return True
@@ -242,12 +242,12 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
     yield from _plan(one, ask, frame[kept], campaign, named)
 
 
-def _together(one: Measured, frame: pd.DataFrame) -> Iterator[Plan]:
+def _together(one: Measured, frame: pd.DataFrame, timed: bool) -> Iterator[Plan]:
     """List pairs of levels that differ in nothing alone, with what changes along with them."""
     frame = _unprofiled(frame)
     if "none" in set(frame["profiler"]):
         one = Measured(one.application, one.variable, {**one.select, "profiler": "none"}, one.members)
-    problems = _meaningful(one, "case", frame)
+    problems = _meaningful(one, "case", frame, timed)
     for pair in aliased(frame, problems=problems):
         factor, sides = pair.factor, (pair.one, pair.other)
         levels = (sides[0][factor], sides[1][factor])

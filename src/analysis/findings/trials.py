@@ -84,9 +84,9 @@ def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word:
     few = min(len(top), len(bottom)) < FEWEST or not np.isfinite(finding.estimate.value)
     if few or word == PASSED:
         return Trial(finding, top, bottom, word=word)
-    equal = equality(plan.measured.variable, MARGIN, top, bottom)
     between = finding.confounded is not None and DAY in finding.confounded.causes
-    return Trial(finding, top, bottom, p_of_difference(top, bottom, between_days=between), equal.p)
+    p = p_of_difference(top, bottom, between_days=between)
+    return Trial(finding, top, bottom, p, equality(plan.measured.variable, MARGIN, top, bottom).p)
 
 
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:
