@@ -7,24 +7,21 @@
 ['campaign', 'question', 'notebook', 'page']
 """
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-import xarray as xr
-
-from analysis import readers
-from analysis.base import project
-from analysis.base.errors import ConfigError
-from analysis.base.models import known
-from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.contents import load_config
-
+# A project's Snakefile imports this, so each function imports what is slow, such as pandas, itself.
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from analysis.estimates.campaign import Campaign
     from benchbook.explorer import Explorer
 
-__all__ = ["Campaign", "explore", "open", "read", "which"]
+__all__ = ["explore", "open", "read", "which"]
 
 
 def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is how a user says it
@@ -47,6 +44,11 @@ def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is ho
     ReadError
         If its datasets are not built: run ``make datasets``.
     """
+    from analysis.base import project
+    from analysis.base.errors import ConfigError
+    from analysis.base.models import known
+    from analysis.estimates.campaign import load_campaign
+
     path = project.declaration(name)
     if not path.is_file():
         names = sorted(one.stem for one in path.parent.glob("*.yaml"))
@@ -54,7 +56,7 @@ def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is ho
     return load_campaign(name)
 
 
-def explore(campaign: str = "", factor: str = "") -> "Explorer":
+def explore(campaign: str = "", factor: str = "") -> Explorer:
     """Show, in a notebook, what a factor does in a campaign, with menus for both.
 
     Parameters
@@ -69,13 +71,15 @@ def explore(campaign: str = "", factor: str = "") -> "Explorer":
     Explorer
         A widget. Its ``last.table`` is the table that it shows, as a data frame.
     """
-    from benchbook.explorer import Explorer  # widgets are for those who look
+    from benchbook.explorer import Explorer
 
     return Explorer(campaign, factor)
 
 
 def read(path: str | Path) -> xr.Dataset:
     """Read a raw file; its format is detected from the content (see `analysis.readers.open`)."""
+    from analysis import readers
+
     return readers.open(path)
 
 
@@ -98,6 +102,12 @@ def which(question: str = "") -> pd.DataFrame:
     ConfigError
         If nothing answers it; the message lists the topics that have answers.
     """
+    import pandas as pd
+
+    from analysis.base import project
+    from analysis.base.errors import ConfigError
+    from analysis.estimates.contents import load_config
+
     pages = load_config()["pages"]
     words = re.findall(r"\w+", question.lower())
     asked = [_SAME.get(word, word) for word in words if word not in _EMPTY]

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+import analysis
 from analysis.base import project
 from analysis.estimates import contents
 from analysis.base.errors import BenchbookError
 from analysis.site.kernels.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-PACKAGE = Path("src/analysis")
+PACKAGE = Path(analysis.__file__).parent
 BASE = Path.cwd()
 BUILD = config.get("build", "config/config.yaml")
 SELFTEST = bool(config.get("contradictions"))
@@ -94,7 +95,8 @@ def digest_of(room):
     digest = hashlib.sha256()
     for path in files_of(PACKAGE / room):
         content = path.read_bytes()
-        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+        name = path.relative_to(PACKAGE)
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.digest()
 
 

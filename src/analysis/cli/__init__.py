@@ -271,6 +271,13 @@ def _measuring(command: Any) -> None:
     add("--nodes", default="", help="nodes whose meters are read, like n[01-04]")
 
 
+def _own_project(command: Any) -> None:
+    """Declare what makes a project."""
+    what = "start a project of your own in a new folder; it follows each release without a merge"
+    add = command("init", "cli.new:new_project", what)
+    add("folder", metavar="FOLDER")
+
+
 def _new_campaign(command: Any) -> None:
     """Declare the flags of a new campaign; on a terminal it asks for what no flag gives."""
     what = "write the files of a campaign: its own, its cluster's, its application's"
@@ -370,7 +377,7 @@ _GROUPS: dict[str, tuple[Callable[[Any], None], ...]] = {
     "read and judge": (_reading,),
     "draw conclusions": (_concluding, _comparing),
     "test a sentence": (_claims,),
-    "bring or make a campaign": (_campaigns, _new_campaign),
+    "bring or make a campaign": (_own_project, _campaigns, _new_campaign),
     "measure": (_measuring,),
     "your shell": (_shell,),
 }
@@ -385,6 +392,7 @@ _EXAMPLES = {
     "report": "report vm-hpcg\nreport vm-hpcg --title 'HPCG on our cluster' --no-pdf",
     "compare": "compare october november\ncompare october:mpi=openmpi november --margin 3%\n"
     "compare nightly:last-week nightly:latest\ncompare nightly --by week",
+    "init": "init mycluster",
     "import": "import last-month --as october\n"
     "import results --as october --pattern '{mpi}/{case}/n{nodes}/{}' --set cluster=mine",
     "verify": "verify october\nverify --write october",

@@ -22,6 +22,16 @@ from analysis.measure.outline import Outline, Wanted, applications, by_hand, cas
 Ask = Callable[[str, str], str]
 
 
+def new_project(folder: str) -> int:
+    """Write a new project and say what comes next."""
+    from benchbook.home import init  # the package that users import knows this one, not the other way
+
+    base = init(folder)
+    print(f"{base}: a project of your own. Next:\n\n  cd {shlex.quote(str(base))}")
+    print("  benchbook import FOLDER --as NAME    # or: benchbook new-campaign NAME\n  make report")
+    return FINE
+
+
 def new_campaign(
     name: str,
     *,

@@ -41,6 +41,7 @@ PRELOAD_OF_PAGES = (
     *("analysis.pages.notebook", "analysis.site.build"),
     *("nbconvert.filters.highlight", "nbconvert.filters.markdown_mistune"),
 )
+OPTIONAL = ("black",)  # papermill does without it
 MODELS = ("analysis.schema.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
 
@@ -72,6 +73,8 @@ def _import(name: str) -> None:
     try:
         importlib.import_module(name)
     except ImportError:
+        if name in OPTIONAL:
+            return
         print(f"{name} cannot be imported; pages that need it will fail", file=sys.stderr)
     except Exception:
         traceback.print_exc()
