@@ -46,7 +46,7 @@ def test_merits__every_format_of_one_figure_is_an_application() -> None:
 
 def test_merits__a_file_of_an_application_says_what_its_format_says() -> None:
     files = sorted((ROOT / "config/applications").glob("*.yaml"))
-    assert [path.stem for path in files] == ["hpcc", "hpcg", "imb", "ls-dyna", "openatom", "osu", "proxy"]
+    assert {"hpcc", "hpcg", "imb", "ls-dyna", "openatom", "osu", "proxy"} <= {path.stem for path in files}
     formats = {row.application: of_format(row) for row in readers.rows() if row.application}
     for path in files:
         declared = APPLICATIONS[path.stem].model_copy(update={"options": {}, "launch": None})

@@ -116,6 +116,27 @@ def planned(name: str, base: Path) -> matrix.MatrixPlan:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["cp2k", "gromacs", "hpl", "ior", "lammps", "namd", "nwchem", "openfoam", "quantum-espresso", "stream"],
+)
+def test_new_campaign__known_programs_need_no_file(elsewhere: Path, name: str) -> None:
+    flags = ["--yes", "--application", name, "--binary", "/opt/run", "--nodes", "1"]
+    assert cli.main(["new-campaign", "mine", *flags]) == 0
+    assert len(planned("mine", elsewhere).runs) == 6
+    assert not list((elsewhere / "config/applications").glob("*-mine.yaml"))
+
+
+def test_new_campaign__flags_count_for_a_known_program_too(elsewhere: Path) -> None:
+    flags = ["--yes", "--application", "gromacs", "--binary", "/opt/gmx", "--arguments=mdrun -s x.tpr -g md.log"]
+    assert cli.main(["new-campaign", "mine", *flags, "--nodes", "1"]) == 0
+    own = project.load_yaml(elsewhere / "config/applications/gromacs-mine.yaml")
+    assert (own["engine"], own["figure_of_merit"], own["unit"]) == ("gromacs", "ns/day", "ns/day")
+    assert own["launch"]["arguments"] == ["mdrun", "-s", "x.tpr", "-g", "md.log"]
+    assert own["launch"]["result"] == {"file": "md.log", "text": "Finished mdrun"}
+    assert {run.application for run in planned("mine", elsewhere).runs} == {"gromacs-mine"}
+
+
+@pytest.mark.parametrize(
     ("flags", "cells", "cluster"),
     [
         ("", 1, {"scheduler": "none", "cores": "auto", "nodes": 1}),
@@ -153,7 +174,7 @@ def test_new_campaign__files_pass_the_plan(
     [
         ("--nodes 4", "4 nodes; the cluster has 1; ask for fewer"),
         ("--nodes two", "--nodes:0: 'two' is no count"),
-        ("--application gromacs", "nothing says how to start 'gromacs'"),
+        ("--application graph500", "nothing says how to start 'graph500'"),
         ("--application wave", "no application is called 'wave'; give --done TEXT"),
         ("--application hpcg --case nx9", "hpcg has no case 'nx9'; known: nx16"),
         ("--scontrol missing.txt", "missing.txt:0: No such file"),

@@ -127,7 +127,8 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
     ConfigError if the application cannot be started or has no such case.
     """
     out = Outline()
-    launch, cases = _application(wanted, base, out)
+    wanted, of = _own(wanted, base)
+    launch, cases = _application(wanted, of, base, out)
     libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
     path = base / "config" / "clusters" / f"{wanted.cluster or wanted.name}.yaml"
     if wanted.cluster and path.is_file():
@@ -180,14 +181,27 @@ def cases_of(application: str, base: Path) -> list[str]:
     return list(_applications(base).get(application, {}).get("launch", {}).get("cases", {}))
 
 
-def _application(wanted: Wanted, base: Path, out: Outline) -> tuple[ApplicationLaunch | None, list[str]]:
-    """Load the application with the cases to run, or outline an unknown one."""
+def _own(wanted: Wanted, base: Path) -> tuple[Wanted, str]:
+    """Give a known application a file of its own if flags say how it is run; return its known name too."""
+    flags = wanted.arguments or wanted.done or wanted.engine
+    if flags and _application_file(wanted.application, base).is_file():
+        return replace(wanted, application=f"{wanted.application}-{wanted.name}"), wanted.application
+    return wanted, wanted.application
+
+
+def _application(
+    wanted: Wanted, of: str, base: Path, out: Outline
+) -> tuple[ApplicationLaunch | None, list[str]]:
+    """Load the application with the cases to run, or outline an unknown one, or another way to run `of`."""
     path = _application_file(wanted.application, base)
     source = _source(path)
     if not path.is_file():
-        text = as_yaml(_new_application(wanted, base))
+        text = as_yaml(_new_application(wanted, of, base))
         out.files[path] = _APPLICATION.format(name=wanted.application) + text
-        out.todo.append(f"{source}: its arguments, and its figure of merit")
+        missing = "" if wanted.arguments else "its arguments"
+        if of == wanted.application:
+            missing = "its arguments, and its figure of merit"
+        out.todo += [f"{source}: {missing}"] if missing else []
         return None, list(wanted.cases) or ["run"]
     launch = models.load(Application, path, source).launch
     if launch is None:
@@ -204,18 +218,22 @@ def _can_start(base: Path) -> str:
     return f"Benchbook can start {', '.join(applications(base))}"
 
 
-def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
-    known = load_applications(base / "config" / "applications").get(wanted.application)
+def _new_application(wanted: Wanted, of: str, base: Path) -> dict[str, Any]:
+    known = load_applications(base / "config" / "applications").get(of)
     engine = wanted.engine or (known.engine if known else "")
-    if len(wanted.done) < 3 or not engine:
+    there = known.launch if known else None
+    done = wanted.done or (there.result.text if there else "")
+    if len(done) < 3 or not engine:
         what = "nothing says how to start" if known else "no application is called"
         remedy = "give --done TEXT, a text in its output after a good run, and --engine READER, one of "
         remedy += f"{', '.join(engines(base))}; {_can_start(base)}"
         raise ConfigError.at("--application", 0, f"{what} {wanted.application!r}", remedy)
     cases: dict[str, Any] = {case: {} for case in wanted.cases or ["run"]}
+    file = "stdout.txt" if wanted.done or not there else there.result.file
     launch = {
         "arguments": [text.replace("$", "$$") for text in wanted.arguments],
-        "result": {"file": "stdout.txt", "text": wanted.done},
+        **({"threads": True} if there and there.threads else {}),
+        "result": {"file": file, "text": done},
         "cases": cases,
     }
     if known and known.engine == engine:
