@@ -127,7 +127,14 @@ def test_new_campaign__known_programs_need_no_file(elsewhere: Path, name: str) -
 
 
 def test_new_campaign__flags_count_for_a_known_program_too(elsewhere: Path) -> None:
-    flags = ["--yes", "--application", "gromacs", "--binary", "/opt/gmx", "--arguments=mdrun -s x.tpr -g md.log"]
+    flags = [
+        "--yes",
+        "--application",
+        "gromacs",
+        "--binary",
+        "/opt/gmx",
+        "--arguments=mdrun -s x.tpr -g md.log",
+    ]
     assert cli.main(["new-campaign", "mine", *flags, "--nodes", "1"]) == 0
     own = project.load_yaml(elsewhere / "config/applications/gromacs-mine.yaml")
     assert (own["engine"], own["figure_of_merit"], own["unit"]) == ("gromacs", "ns/day", "ns/day")
