@@ -102,6 +102,18 @@ def test_ended__says_how_the_last_start_that_is_over_ended(
     assert slurm.ended("7") == ""
 
 
+def test_ended__a_row_that_has_no_name_yet_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until slurmdbd has a job's own name, it writes `allocation`; another name is another job's."""
+    tool = tmp_path / "sacct"
+    rows = {"7": "FAILED|note|allocation|testbed", "8": "FAILED|note|payroll|testbed"}
+    cases = "".join(f"*--jobs={job}) echo '{row}' ;; " for job, row in rows.items())
+    tool.write_text(f"#!/bin/sh\ncase $* in {cases} esac\n", encoding="ascii")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    names = {"comment": "note", "job_name": "5f3a", "cluster": "testbed"}
+    assert [slurm.ended(job, names) for job in rows] == ["FAILED", ""]
+
+
 SQUEUE = """\
 #!/bin/sh
 case $* in

@@ -207,6 +207,7 @@ def clock(moment: float) -> str:
         ({"Comment": "rule_run_wildcards_c_two"}, "its Comment is 'rule_run_wildcards_c_two', not "),
         ({"Comment": "payroll"}, "its Comment is 'payroll', not "),
         ({"Cluster": "other"}, "its Cluster is 'other', not 'testbed'"),
+        ({"JobName": "allocation"}, ""),  # slurmdbd's word until it has the name
         ({"JobName": "77aa"}, "its JobName is '77aa', not '5f3a'"),
         ({"Submit": clock(1795220851 + 40 * 3600)}, "it was submitted at "),
         ({"Start": clock(1795220851 - 40 * 3600), "Submit": clock(1795220840 - 40 * 3600)}, "it began at "),

@@ -16,6 +16,8 @@ UNKNOWN_JOB = "Invalid job id"
 # A requeued job goes back to pending; all of these stay, except where an administrator interferes.
 TERMINAL = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL"}
 TERMINAL |= {"OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
+# The job name that slurmdbd writes into a row before, or without, the message that has the job's own.
+_UNNAMED = "allocation"
 
 _NODES = re.compile(r"[A-Za-z0-9_.-]+(\[[0-9,-]+\][A-Za-z0-9_.-]*)*")
 # One reading: the job's row, or its row and those of its steps.
@@ -68,10 +70,14 @@ def ended(job: str, names: Mapping[str, Any] | None = None) -> str:
     wanted = [str((names or {}).get(key) or "") for key in ("comment", "job_name", "cluster")]
     for line in reversed(listed):
         state, *found = (cell.strip() for cell in line.split("|"))
-        same = all(mine in ("", theirs) or not theirs for mine, theirs in zip(wanted, found, strict=False))
-        if terminal(state) and same:
+        if terminal(state) and all(map(same_name, wanted, found)):
             return named_user(state)
     return ""
+
+
+def same_name(one: str, other: str) -> bool:
+    """Tell whether two names of a job, a comment or a cluster may be the same: one of them can be unknown."""
+    return one == other or not {one, other}.isdisjoint({"", _UNNAMED})
 
 
 def named_user(state: str) -> str:

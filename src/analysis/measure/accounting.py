@@ -217,8 +217,8 @@ def merged(kept: Rows, news: Rows) -> Rows:
     """
     if not kept or not news:
         return kept or news
-    names = [{rows[0].get(name) for rows in (kept, news)} - {None, ""} for name in ("JobName", "Comment")]
-    if any(len(each) > 1 for each in names):
+    pairs = [[rows[0].get(name) or "" for rows in (kept, news)] for name in ("JobName", "Comment")]
+    if not all(slurm.same_name(*pair) for pair in pairs):
         return kept
     old = {(row["JobID"], row.get("Submit")): row for row in kept}
     new = [_joined(old.pop((row["JobID"], row.get("Submit")), {}), row) for row in news]
@@ -261,7 +261,7 @@ def disagreement(record: Mapping[str, Any], row: Mapping[str, Any], campaign: st
     sure = True
     for column, key in _NAMES.items():
         mine, theirs = str(own.get(key) or ""), str(row.get(column) or "")
-        if mine and theirs and mine != theirs:
+        if not slurm.same_name(mine, theirs):
             return f"its {column} is {theirs!r}, not {mine!r}"
         sure &= bool(mine) and mine == theirs
     slack = _WRONG_CLOCK if sure else _CLOCKS
