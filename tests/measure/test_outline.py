@@ -126,6 +126,23 @@ def test_new_campaign__known_programs_need_no_file(elsewhere: Path, name: str) -
     assert not list((elsewhere / "config/applications").glob("*-mine.yaml"))
 
 
+def test_new_campaign__the_input_is_a_file_or_a_folder(
+    elsewhere: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--yes", "--nodes", "1", "--binary", "/opt/run", "--application"]
+    deck = tmp_path / "h2o.nw"
+    assert cli.main(["new-campaign", "mine", *flags, "nwchem", "--input", str(deck)]) == 1
+    assert f"--input:0: there is no {deck}" in capsys.readouterr().err
+    deck.write_text("start h2o")
+    assert cli.main(["new-campaign", "mine", *flags, "nwchem", "--input", str(deck)]) == 0
+    assert "/path/to" not in capsys.readouterr().out
+    launch = project.load_yaml(elsewhere / "config/clusters/mine.yaml")["launch"]
+    assert launch["applications"]["nwchem"]["inputs"] == {"input": {"path": str(deck)}}
+    assert cli.main(["new-campaign", "foam", *flags, "openfoam", "--input", str(tmp_path)]) == 0
+    launch = project.load_yaml(elsewhere / "config/clusters/foam.yaml")["launch"]
+    assert launch["applications"]["openfoam"]["inputs"] == str(tmp_path)
+
+
 def test_new_campaign__flags_count_for_a_known_program_too(elsewhere: Path) -> None:
     flags = [
         "--yes",

@@ -295,9 +295,9 @@ def _new_campaign(command: Any) -> None:
     listed = {
         "title": "one line", "application": "one of config/applications, or a new one",
         "nodes": "numbers like 1,2,4", "ranks-per-node": "numbers, all or half",
-        "binary": "path of the program", "engine": "of a new application: the reader of its output",
-        "arguments": "of a new application, as one text",
-        "done": "of a new application: a text in the output of a good run",
+        "binary": "path of the program", "input": "its input file, or the folder of its input files",
+        "engine": "the reader of its output, of a program that Benchbook cannot start",
+        "arguments": "its arguments, as one text", "done": "a text in the output of a good run",
         "cluster": "one of config/clusters, or the name of a new one", "partition": "in Slurm",
         "feature": "of nodes in Slurm", "account": "in Slurm",
     }  # fmt: skip

@@ -74,6 +74,7 @@ class Wanted:
     repeats: int = 6
     minutes: int = 60
     binary: str = ""
+    input: str = ""  # its input file, or the folder of its input files
     arguments: Sequence[str] = ()
     done: str = ""  # a text in the output of a good run, of an unknown program
     engine: str = ""  # the reader of its output
@@ -297,7 +298,7 @@ def _chosen(wanted: Wanted, kind: Kind, partition: str) -> Mapping[str, str]:
     return {"partition": partition, "account": wanted.account, "constraint": feature if plain else ""}
 
 
-def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Outline) -> dict[str, str]:
+def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Outline) -> dict[str, Any]:
     """Say where the program is, and its input files if it has some."""
     if wanted.application == "proxy" and not wanted.binary:
         return {"build": "proxy", "variant": "-O2"}
@@ -306,10 +307,20 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     program = wanted.binary or f"/path/to/{wanted.application}"
     if wanted.application == "osu" and "${case}" not in program:
         program += "/osu_${case}"
-    inputs = launch and (launch.link_inputs or any(launch.cases[case].inputs for case in wanted.cases))
-    if inputs:
-        out.todo.append(f"{place}: the folder of the input files, for /path/to/inputs")
-    return {"program": program, **({"inputs": "/path/to/inputs"} if inputs else {})}
+    cases = [] if launch is None else [launch.cases[case] for case in wanted.cases]
+    names = sorted({name for case in cases for name in case.inputs})
+    if not names and not (launch and launch.link_inputs):
+        return {"program": program}
+    if not wanted.input:
+        out.todo.append(f"{place}: the folder of the input files, for /path/to/inputs (or give --input)")
+        return {"program": program, "inputs": "/path/to/inputs"}
+    path = Path(wanted.input).absolute()
+    if not path.exists():
+        raise ConfigError.at("--input", 0, f"there is no {wanted.input}", "give the path of a file or folder")
+    return {
+        "program": program,
+        "inputs": str(path) if path.is_dir() else {n: {"path": str(path)} for n in names},
+    }
 
 
 def _library(name: str) -> dict[str, str]:
