@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,8 +13,8 @@ import pytest
 from analysis.measure import workflow
 from analysis.measure.executor import start_command
 
-from . import jobs
-from .campaigns import RESULT, accounted, finish, ingest, records, start, use_factors, use_program
+from . import campaigns, jobs
+from .campaigns import RESULT, ROOT, accounted, finish, ingest, records, start, use_factors, use_program
 from .cluster import SlurmCluster
 from .test_measure import first_node_alone
 
@@ -174,3 +176,44 @@ def test_books__the_batch_step_of_a_run_costs_little(cluster: SlurmCluster, proj
     (record,) = records(project).values()
     ((_, memory),) = batch_steps(cluster, {record["job_id"]})
     assert memory < 60_000
+
+
+def benchbook(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "analysis.cli", *words]
+    return subprocess.run(command, cwd=base, capture_output=True, text=True, timeout=900, check=False)
+
+
+def test_books__a_crate_is_repeated_on_another_cluster_and_compared(
+    cluster: SlurmCluster, project: Path, tmp_path: Path
+) -> None:
+    """Four runs on two nodes; the other cluster has two nodes, and calls its MPI library otherwise."""
+    use_factors(project, 2, repeats=4)
+    shutil.copy(ROOT / "CITATION.cff", project)
+    status, said = finish(start(cluster, project), 200)
+    assert status == 0, said
+    crate = tmp_path / "few.zip"
+    done = benchbook(project, "export", "few", str(crate))
+    assert done.returncode == 0, done.stderr
+    validator = [sys.executable, ROOT / "tests/provenance/roc_validate.py", crate, "workflow-run-crate"]
+    assert subprocess.run(validator, capture_output=True, text=True, check=False).stdout == ""
+
+    other = campaigns.make_project(tmp_path / "other")
+    shutil.rmtree(other / "data/raw/few")
+    (other / "config/campaigns/few.yaml").unlink()
+    (other / "config/config.yaml").write_text("campaigns: []\nreports: {}\npages: []\n", encoding="utf-8")
+    text = campaigns.CLUSTER.replace("    openmpi:\n", "    ompi-here:\n").replace("nodes: 4", "nodes: 2")
+    (other / "config/clusters/testbed.yaml").rename(other / "config/clusters/second.yaml")
+    (other / "config/clusters/second.yaml").write_text(text, encoding="utf-8")
+    done = benchbook(other, "repeat", str(crate), "--cluster", "second")
+    assert done.returncode == 0, done.stderr
+    assert "wrote config/campaigns/few-on-second.yaml" in done.stdout
+    assert "measured: 0 of 4 runs" in benchbook(other, "plan", "few-on-second").stdout
+    with SlurmCluster(2) as second:
+        words = ["--profile", "slurm", "measure", "--config", "measure=few-on-second", *campaigns.SMALLER]
+        run = second.popen([sys.executable, "-m", "snakemake", *words], cwd=other)
+        status, said = finish(run, 300)
+    assert status == 0, said
+    assert "few-on-second: all 4 runs of the matrix are there" in said
+    done = benchbook(other, "compare", "few", "few-on-second", "--json")
+    assert done.returncode in (0, 3), done.stderr
+    assert "in 1 cell)" in json.loads(done.stdout)["summary"]

@@ -338,6 +338,15 @@ def _campaigns(command: Any) -> None:
     add("--published", default="", metavar="YYYY-MM-DD", help="default: the day of the last run")
     add("--force", action="store_true", help="replace an existing file")
 
+    what = "write the campaign that repeats an RO-Crate's measurement on a cluster of yours"
+    add = command("repeat", "cli.repeat:repeat", what)
+    add("crate", metavar="CRATE.zip")
+    what = "one of config/clusters (default: a file to fill in)"
+    add("--cluster", default="", metavar="CLUSTER", help=what).completer = _names_of("clusters")
+    add("--as", dest="name", default="", metavar="NAME", help="default: CAMPAIGN-on-CLUSTER")
+    what = "your level for one of the crate; may be repeated"
+    add("--level", dest="levels", action="append", metavar="FACTOR=THEIRS:MINE", help=what)
+
 
 def _shell(command: Any) -> None:
     """Declare what completes the words of a command line."""
@@ -397,6 +406,8 @@ _EXAMPLES = {
     "import results --as october --pattern '{mpi}/{case}/n{nodes}/{}' --set cluster=mine",
     "verify": "verify october\nverify --write october",
     "export": "export october october.zip --license CC-BY-4.0",
+    "repeat": "repeat october.zip --cluster mine\n"
+    "repeat october.zip --cluster mine --level 'mpi=Open MPI 4.1.4:openmpi' --as october-here",
     "new-campaign": "new-campaign mine\nnew-campaign mine --by-hand\n"
     "new-campaign mine --from-slurm --application hpcg --nodes 1,2,4 --yes",
     "claim": "claim new --report lsdyna2014\n"

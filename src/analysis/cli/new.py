@@ -93,12 +93,17 @@ def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool)
     open_ = (CONFOUNDED, SESSION, UNORDERED)
     mixed = ((one.finding.confounded, one.sentence) for one in searched if one.word in open_)
     made = to_tell(name, source, [(one, sentence) for one, sentence in mixed if one is not None], cluster)
-    made.write(base)
-    _check(name, made, base)
-    (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
+    written(name, made, base)
     print(made.report(base))
     print(pasteable(f"then: benchbook plan {name}"))
     return FINE
+
+
+def written(name: str, made: Outline, base: Path) -> None:
+    """Write the files of a campaign to be measured; ConfigError, and none is left, if it is no plan."""
+    made.write(base)
+    _check(name, made, base)
+    (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
 
 
 def _check(name: str, made: Outline, base: Path) -> None:

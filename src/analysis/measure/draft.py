@@ -1,6 +1,9 @@
 """The campaign that would test a claim, or show which of several causes it is, and its cluster."""
 
+import json
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +55,9 @@ _CAMPAIGN = """\
 _TELLING = """\
 # The fewest runs that show which of several causes it is: `benchbook plan {name}` shows them, in mixed order.
 # Measure them in one go; which of the causes it is, `benchbook findings {name}` says then.
+"""
+_REPEATING = """\
+# The runs of another campaign, as often as they were good there: `benchbook plan {name}` shows them.
 """
 _CLUSTER = """\
 # The cluster that the campaign of the same name asks for. Fill in what is yours: cores of each socket, memory
@@ -133,6 +139,111 @@ def to_tell(name: str, source: str, found: Sequence[tuple[Confounded, str]], own
         content = _cluster_of(subsets, libraries, base, out, file)
         out.files[place] = _CLUSTER + as_yaml(content)
     return out
+
+
+def repeated(
+    name: str,
+    source: str,
+    runs: Sequence[Mapping[str, Any]],
+    own: str = "",
+    renamed: Mapping[tuple[str, str], str] | None = None,
+) -> tuple[Outline, Counter[str]]:
+    """Outline the campaign that repeats runs of another one; return it, and what it leaves out and why.
+
+    `renamed` has your own levels, by factor and level of the records. Without a cluster of your `own` a file
+    of one is outlined too. Raises ConfigError if no run can be repeated.
+    """
+    base = project.root()
+    on = own or name
+    place = base / "config" / "clusters" / f"{on}.yaml"
+    fit = _Fit(place, runs, renamed or {}, load_applications(base / "config" / "applications"))
+    cells, left = Counter[str](), Counter[str]()
+    for run in runs:
+        cell, why = fit.cell(run)
+        (left if why else cells)[why or json.dumps(cell)] += 1
+    if not cells:
+        why = next(iter(left), "it has none that ended well")
+        raise ConfigError.at(source, 0, f"no run can be repeated: {why}", "see benchbook repeat --help")
+    subsets = []
+    for number, (text, count) in enumerate(cells.items(), 1):
+        cell = json.loads(text)
+        # Jobs at once are one run of a matrix, and leave a record each.
+        subset = _cell_subset(number, cell, math.ceil(count / int(cell["concurrent_jobs"] or 1)), {})
+        subsets.append({**subset, "why": f"as it was measured in {source}"})
+    content = campaign(f"{source} repeated on {on}", on, MIN_REPEATS, subsets)
+    out = Outline({project.declaration(name, base): _REPEATING.format(name=name) + as_yaml(content)})
+    if not place.is_file():
+        file = f"config/clusters/{on}.yaml"
+        out.todo.append(f"{file}: cores, memory, partition and launchers")
+        libraries = list(dict.fromkeys(str(run["mpi"]) for run in runs if is_known(run["mpi"])))
+        out.files[place] = _CLUSTER + as_yaml(_cluster_of(subsets, libraries, base, out, file))
+    return out, left
+
+
+# The factors of which a matrix has to name a level where the cluster has any.
+_CHOSEN = ("mpi", "interconnect")
+
+
+class _Fit:
+    """Finds for runs of another cluster the levels of one's own."""
+
+    def __init__(
+        self,
+        place: Path,
+        runs: Sequence[Mapping[str, Any]],
+        renamed: Mapping[tuple[str, str], str],
+        applications: Mapping[str, Application],
+    ) -> None:
+        self._own = project.load_yaml(place).get("launch", {}) if place.is_file() else None
+        self._name, self._renamed, self._applications = place.stem, renamed, applications
+        self._called = _called(place)
+        self._seen = {
+            factor: {str(run[factor]) for run in runs if is_known(run[factor])} for factor in DEFAULTS
+        }
+        builds = Counter((run["application"], run["build"]) for run in runs)
+        self._builds = {app: build for (app, build), _ in reversed(builds.most_common())}
+
+    def cell(self, run: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the cell of a run as a matrix of this cluster names it, or why it has none."""
+        name = str(run["application"])
+        launch = self._applications[name].launch if name in self._applications else None
+        if launch is None:
+            return {}, f"nothing says how to start {name!r}"
+        if run["build"] != self._builds[name]:
+            return {}, f"{name} of build {run['build']!r}: a matrix has one build, {self._builds[name]!r}"
+        case = {_plain(known): known for known in launch.cases}.get(_plain(str(run["case"])))
+        if case is None:
+            return {}, f"{name} has no case {run['case']!r}"
+        if self._own is not None and int(run["nodes"]) > int(self._own.get("nodes", 1)):
+            return {}, f"{self._name} has no {run['nodes']} nodes"
+        cell: dict[str, Any] = {**dict.fromkeys(DEFAULTS, ""), "application": name, "case": case}
+        for factor in (one for one in DEFAULTS if is_known(run[one]) or one in _CHOSEN):
+            theirs = str(run[factor]) if is_known(run[factor]) else ""
+            level, fits = self._level(factor, run, self._renamed.get((factor, theirs), run[factor]))
+            if not fits:
+                what = (
+                    f"no {factor} {theirs!r}"
+                    if theirs
+                    else f"several levels of {factor}, the crate names none"
+                )
+                return {}, f"{self._name} has {what}: give --level '{factor}={theirs}:YOURS'"
+            cell[factor] = level
+        return cell, ""
+
+    def _level(self, factor: str, run: Mapping[str, Any], level: Any) -> tuple[Any, bool]:
+        """Return a level by its own name here, and whether there is one; a blank is the factor's default."""
+        named = factor in (*_CHOSEN, *OF_MACHINE, "profiler") and not BY_NAME[factor].numeric
+        if self._own is None or not named or (factor == "profiler" and level == DEFAULTS[factor]):
+            return level, True
+        there = self._own.get("profilers" if factor == "profiler" else factor) or {}
+        level = self._called.get(str(level), level) if factor == "mpi" else level
+        if level in there:
+            return level, True
+        # One level of all runs is what their machine is, and was not chosen; no link is used on one node.
+        alike = len(self._seen[factor]) < 2 or (factor == "interconnect" and run["nodes"] == 1)
+        if factor in _CHOSEN and there:
+            return next(iter(there)), alike and len(there) == 1
+        return "", alike and factor in OF_MACHINE
 
 
 def _fixed(mixed: Confounded) -> str:
@@ -317,8 +428,9 @@ def _cluster(
     half = -(-max(_CORES, ranks * jobs) // 2)
     kind = Kind(nodes, 2, half, 1, 64000, partitions=("batch",))
     levels = {factor: list(map(str, _each(factors, factor))) for factor in OF_MACHINE}
-    library = {"ipm": {"library": "/path/to/libipm.so"}}
-    more = {"profilers": library} if _each(factors, "profiler") else {}
+    library = {"ipm": "/path/to/libipm.so", "mpip": "/path/to/libmpiP.so"}
+    profilers = {name: {"library": library[name]} for name in _each(factors, "profiler") if name in library}
+    more = {"profilers": profilers} if profilers else {}
     wanted = replace(wanted, mpi=wanted.mpi or _each(factors, "mpi"), levels=levels)
     return cluster(wanted, kind, program, out, place, **more)
 
