@@ -10,6 +10,7 @@ import pytest
 
 from analysis.base import models, project
 from analysis.claims import Verdict
+from analysis.claims.distance import LevelDistance, worst
 from analysis.estimates.campaign import Campaign
 from analysis.schema.campaigns import CampaignFile, FactorDistance, StandIn
 from tests.estimates.hand import campaign, claim, repeats, verdict
@@ -138,3 +139,8 @@ def test_bound__only_where_mpi_is_what_the_factor_moves(tmp_path: Path) -> None:
     rows = repeats([10.0] * 6, placement="fast") + repeats([20.0] * 6, placement="slow", mpi_fraction=0.5)
     got = verdict(claim(tmp_path, text), campaign(rows))
     assert (got.bound, got.verdict) == (None, "holds in direction, smaller")
+
+
+def test_worst__no_condition_is_no_distance() -> None:
+    far = [LevelDistance("nodes", "1", "2", one, "") for one in ("same", "analogue", "scaled")]
+    assert [worst(far[:n]) for n in range(4)] == ["same", "same", "analogue", "analogue"]

@@ -66,3 +66,9 @@ def test_needed__every_claim_has_its_line(report: str) -> None:
         assert found.application
         assert "\n" not in found.line
         assert "not stated" not in found.line, claim.id
+
+
+def test_needed__doubles_up_to_1024_nodes(tmp_path: Path) -> None:
+    body = "quantity: trend, compare: { factor: nodes, order: { min: 256, max: 9000 }, varying: [ranks] }, "
+    found = of(tmp_path, body + "expect: { relation: rising }")
+    assert found.levels["nodes"] == (256, 512, 1024, 9000)

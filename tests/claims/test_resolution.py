@@ -14,7 +14,7 @@ from analysis.claims.verdict import Verdict, controlled
 from analysis.claims.verdicts import resolve
 from analysis.estimates import stats
 from analysis.estimates.family import adjusted
-from analysis.estimates.finding import Finding, measuring_days
+from analysis.estimates.finding import ONE_AFTER_ANOTHER, Finding, measuring_days
 from tests.estimates.hand import campaign, claim, repeats, verdict
 
 SPEEDUP = """quantity: speedup
@@ -147,3 +147,11 @@ def test_days__a_few_are_said_with_what_they_cover(tmp_path: Path) -> None:
     got = verdict(ask(tmp_path), campaign([*runs(days, list(SIX), "a"), *runs(days, list(2 * SIX), "b")]))
     assert (got.verdict, got.level, got.days) == ("holds", 0.95, 2)
     assert got.arithmetic.endswith("; all runs are from 2 days: between days only 50% is covered")
+
+
+def test_resolve__in_that_session_one_of_many_disagrees_by_chance_too(tmp_path: Path) -> None:
+    """A word of one session needs the same intervals, which hold for all comparisons at once."""
+    asked = ask(tmp_path)
+    weak = replace(finding(0.965, 0.5), session=ONE_AFTER_ANOTHER)
+    assert resolve(asked, [weak]).word == "not in that session"
+    assert resolve(asked, [weak, *(finding(2.0) for _ in range(19))]).word == "cannot tell"

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 from analysis.base.errors import ConfigError
+from analysis.estimates.finding import Finding
+from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
     CONFOUNDED,
     DIFFERS,
@@ -26,8 +28,9 @@ from analysis.findings.conclusion import (
     WORDS,
     Conclusion,
 )
-from analysis.findings.plans import plans
-from analysis.findings.search import _ranked, conclusions
+from analysis.findings.plans import NOTHING, Measured, Plan, nothing, plans
+from analysis.findings.search import _ranked, conclusions, controlled
+from analysis.findings.trials import Series, Trial
 from tests.estimates.hand import campaign, repeats
 
 Rows = list[dict[str, Any]]
@@ -357,3 +360,23 @@ def test_search__of_two_equal_sizes_the_surer_is_first() -> None:
     unsure, sure, none = (replace(one, id=name, q=q) for name, q in (("a", 0.04), ("b", 0.001), ("c", None)))
     assert [each.id for each in _ranked([none, unsure, sure])] == ["b", "a", "c"]
     assert [each.id for each in _ranked([sure, replace(unsure, size=one.size + 0.1)])] == ["a", "b"]
+
+
+def test_search__differences_and_shapes_are_one_family_equalities_another() -> None:
+    frame = pd.DataFrame({"value": [1.0, 2.0]})
+    plan = Plan(Measured("app", "elapsed", {}), "mpi", "MPI library", (), frame)
+    finding = Finding(Estimate(1.1, 1.05, 1.15, 6), "", "", ())
+    trials = [Trial(finding, frame, frame, p, p_equal) for p, p_equal in ((0.04, 0.03), (0.5, 0.02))]
+    (series,), others = controlled([Series(plan, "a", "b", tuple(trials))], [0.001, 0.9], 0.05)
+    # By Benjamini and Hochberg by hand: of 0.001, 0.04, 0.5, 0.9 times 4/1, 4/2, 4/3, 4/4.
+    assert others == pytest.approx([0.004, 0.9])
+    assert [one.q for one in series.trials] == pytest.approx([0.08, 2 / 3])
+
+
+def test_search__names_why_runs_do_not_count_if_nothing_can_be_compared() -> None:
+    alike = repeats([1.0] * 6, mpi="a")
+    assert nothing(campaign(alike)) == NOTHING
+    bad = [{**row, "mpi": "b", "valid": False, "reason": "its rate is in 'GB/s'"} for row in alike]
+    text = nothing(campaign([*alike, *bad, {**bad[0], "reason": "exit code 1"}]))
+    why = "7 of 13 runs count in no statistic, most often: its rate is in 'GB/s'"
+    assert text == f"{NOTHING}; {why}"

@@ -77,6 +77,7 @@ def _plain(value: Any) -> Any:
 def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
     """Group conclusions by topic, in the order of the reports; what is not decided comes last."""
     from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, STANDING, TOPICS, UNKNOWN, UNORDERED
+    from analysis.findings.plans import nothing
 
     sure = [one for one in found if one.word in STANDING]
     out = [
@@ -110,7 +111,7 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
         out += [f"  {one.question}" for one in campaign.doubts]
         out += [f"  Answer under repeats in config/campaigns/{campaign.name}.yaml"]
     if not found:
-        out.append("\nNothing can be compared: no factor has two levels in runs that are alike otherwise")
+        out.append(f"\n{nothing(campaign)}")
     elif len(found) < all_found:
         out.append(f"\n{len(found)} of {all_found}: without --top all are shown")
     return out

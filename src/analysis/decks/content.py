@@ -10,6 +10,7 @@ from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, listed, 
 from analysis.estimates.campaign import Campaign
 from analysis.findings.conclusion import DIFFERS, IS, OPEN, ORDERED, SEEN, STANDING, TOPICS, Conclusion
 from analysis.findings.history import FEWEST, CellHistory, ChangePoint, over_time
+from analysis.findings.plans import NOTHING
 from analysis.findings.search import LIMIT, conclusions
 from analysis.pages import history
 
@@ -77,7 +78,7 @@ def _counts(sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> str:
         return f"{counted(len(sure), 'conclusion')}, {compared or 'none'} from a comparison"
     if found:
         return "No conclusion: what was seen rests on too few runs, or is not clear"
-    return "Nothing can be compared: no factor has two levels in runs that are alike otherwise"
+    return NOTHING
 
 
 def _topic(

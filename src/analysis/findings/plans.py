@@ -22,6 +22,7 @@ from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import BY_NAME, is_known
 
+NOTHING = "Nothing can be compared: no factor has two levels in runs that are alike otherwise"
 PARTS = BY_NAME["cluster"].parts
 # Factors that are compared in a way of their own: machines node for node, jobs that share nodes.
 _OWN_WAYS = ("cluster", "concurrent_jobs")
@@ -100,6 +101,15 @@ class Plan:
     def timed(self) -> bool:
         """Whether less is faster."""
         return self.unit in TIMES
+
+
+def nothing(campaign: Campaign) -> str:
+    """Say why nothing was compared, with the commonest reason for which runs do not count."""
+    left = campaign.runs.loc[~campaign.runs["valid"], "reason"]
+    if left.empty:
+        return NOTHING
+    why = left.value_counts().index[0]
+    return f"{NOTHING}; {len(left)} of {len(campaign.runs)} runs count in no statistic, most often: {why}"
 
 
 def plans(campaign: Campaign) -> Iterator[Plan]:

@@ -16,7 +16,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers.format import modules
-from analysis.readers.merits.output import agree, figure, step
+from analysis.readers.merits.output import Merit, TextFormat, agree, figure, step
 from analysis.schema import registry
 
 from . import texts
@@ -674,3 +674,15 @@ def test_stream__copies_that_ran_at_once_are_added_up() -> None:
     twice = read("stream", mixed + mixed)
     assert (twice.complete, named(twice, "Triad sum")) == (True, [])
     assert any("some of 4 copies ran at once, not all" in warning for warning in twice.warnings)
+
+
+@pytest.mark.parametrize(("text", "value"), [("4,125,212", 4_125_212.0), ("954,123", 954_123.0)])
+def test_merits__commas_that_group_digits_are_no_points(text: str, value: float) -> None:
+    # The lines of XSBench: the unit is in the name of the figure, and none is on the line.
+    merit = Merit("lookups", r"^Lookups/s: +(?P<value>\S+)", grouped=True)
+    row = TextFormat(
+        engine="x", marks=(b"Lookups",), merits=(merit,), figure_of_merit="lookups", unit="lookups/s"
+    )
+    found = figure(row.parse(f"Runtime:     0.877 seconds\nLookups/s:   {text}\n".encode()), "lookups")
+    assert found is not None
+    assert (found.value, found.unit, found.resolution) == (value, "lookups/s", 1.0)

@@ -287,11 +287,15 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class Merit:
-    """A figure on its own line; the pattern's groups are ``value``, and ``unit`` if the line has one."""
+    """A figure on its own line; the pattern's groups are ``value``, and ``unit`` if the line has one.
+
+    `grouped` is for a program that writes ``4,125,212``: its commas group digits, elsewhere one is a point.
+    """
 
     name: str
     pattern: str
     unit: str = ""
+    grouped: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,8 +371,11 @@ class TextFormat(Format):
         found = [(line, merit, match) for merit in self.merits for line, match in output.find(merit.pattern)]
         for line, merit, match in sorted(found, key=lambda one: one[0]):
             unit = match.groupdict().get("unit") or merit.unit
+            if not unit and merit.name == self.figure_of_merit:
+                unit = self.unit
             result = max(int(np.searchsorted(starts, line, side="right")) - 1, 0)
-            output.add(merit.name, match["value"], unit, line, result=result)
+            text = match["value"].replace(",", "") if merit.grouped else match["value"]
+            output.add(merit.name, text, unit, line, result=result)
         for pattern, passed in ((self.passed, True), (self.failed, False)):
             for line, _ in output.find(pattern) if pattern else ():
                 output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
