@@ -276,6 +276,18 @@ def test_contents__campaign_is_measured_without_a_raw_folder(base: Path) -> None
     assert found(measure="three") == ["one", "three"]
 
 
+@pytest.mark.parametrize(
+    ("given", "goes_on"), [({}, False), ({"go_on": "yes"}, True), ({"go_on": "no"}, False)]
+)
+def test_contents__a_word_of_the_command_line_lets_a_campaign_go_on(
+    base: Path, given: dict[str, str], goes_on: bool
+) -> None:
+    """Snakemake hands over `--config go_on=yes` as text, and `no` is no yes."""
+    config = project.load_yaml(base / project.CONFIG) | given
+    contents.complete(config, base)
+    assert config["go_on"] is goes_on
+
+
 def test_contents__the_shipped_questions_have_their_notebooks_and_parameters() -> None:
     table = contents.questions(ROOT)
     kinds = [one.kind for one in table]

@@ -112,6 +112,12 @@ class ConfigFile(Model):
         None,
         description="a campaign whose runs the target `measure` is to measure; given on the command line",
     )
+    # Snakemake hands `yes` over as text.
+    go_on: bool = Field(
+        False,
+        strict=False,
+        description="true if three equal failures do not stop that campaign; given on the command line",
+    )
 
 
 def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]:

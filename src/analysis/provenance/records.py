@@ -16,6 +16,8 @@ from analysis.readers.run import ended_well, records
 # What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
 _EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}
 _EXECUTION |= {"timing", "load_before", "extra"}
+# The clocks of two nodes may differ by so much, and a shell notes the end of a killed run late, s.
+_CLOCKS = 0.5
 
 Record = dict[str, Any]
 
@@ -183,9 +185,9 @@ def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         entries.sort(key=lambda entry: entry[:3])
         last = entries[0]
         for entry in entries[1:]:
-            if entry[0] < last[1] and entry[2] not in listed and _alone(entry[3], last[3]):
+            seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
+            if seconds > _CLOCKS and entry[2] not in listed and _alone(entry[3], last[3]):
                 listed.add(entry[2])
-                seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
                 both = f"together with run {_run(last[2])}; one of them says alone"
                 what = f"ran on {node} for {seconds:.1f} s {both}"
                 yield Fault(entry[2], 0, what, "set timing to false in both, or correct concurrent_jobs")
