@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -243,12 +244,16 @@ def test_svg__ids_of_two_figures_do_not_meet() -> None:
 
 
 def test_show__publishes_the_svg_with_its_description(monkeypatch: pytest.MonkeyPatch) -> None:
-    published: list[dict[str, str]] = []
-    monkeypatch.setattr("IPython.display.publish_display_data", published.append)
-    fig, _ = draw(points([1, 2]))
-    figures.show(fig, description="A line.")
-    assert [sorted(p) for p in published] == [["image/svg+xml", "text/csv", "text/plain"]]
-    assert published[0]["text/plain"] == "A line."
+    published: list[tuple[dict[str, str], dict[str, Any]]] = []
+    monkeypatch.setattr("IPython.display.publish_display_data", lambda *one: published.append(one))
+    for x in ([1, 2], [1]):
+        figures.show(draw(points(x))[0], description="A line.")
+    assert [sorted(data) for data, _ in published] == [["image/svg+xml", "text/csv", "text/plain"]] * 2
+    assert published[0][0]["text/plain"] == "A line."
+    assert [metadata for _, metadata in published] == [
+        {},
+        {"image/svg+xml": {"faults": ["data use 0% of the x axis"]}},
+    ]
 
 
 def test_svg__names_of_lines_that_end_together_move_apart() -> None:
@@ -318,9 +323,8 @@ def test_count_bars__has_a_look_for_every_word_of_a_verdict() -> None:
 
 
 def test_count_bars__stand_in_one_order() -> None:
-    _, ax = figures.new_figure("measured", "two")
+    fig, ax = figures.new_figure("measured", "two")
     table = pd.DataFrame({"does not hold": [1], "seen, smaller": [2], "holds": [3]}, index=["links"])
     figures.count_bars(table, ax=ax, xlabel="claims (count)")
-    legend = ax.get_legend()
-    assert legend is not None
+    (legend,) = fig.legends
     assert [text.get_text() for text in legend.get_texts()] == ["holds", "seen, smaller", "does not hold"]

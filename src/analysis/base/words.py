@@ -1,6 +1,7 @@
 """Numbers and levels as words: as many digits as an interval supports, "32 nodes", "at 16³"."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -109,8 +110,13 @@ def counted(count: int, name: str) -> str:
 
 
 def in_order(levels: Iterable[Level]) -> list[Level]:
-    """Sort levels: numbers by size, then words."""
-    return sorted(levels, key=lambda level: (isinstance(level, str), level))
+    """Sort levels: numbers by size, then words, with the numbers in them by size."""
+    return sorted(levels, key=lambda level: (isinstance(level, str), _natural(level), level))
+
+
+def _natural(level: Level) -> Sequence[tuple[float, str]]:
+    parts = re.findall(r"(\d+)|(\D+)", level) if isinstance(level, str) else []
+    return [(float(number or "inf"), word) for number, word in parts]
 
 
 def _bounded(estimate: Interval) -> bool:

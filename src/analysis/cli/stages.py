@@ -129,6 +129,7 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
         selftest=_selftested(found),
         docs=Path("docs"),
         asked=_asked(found, price),
+        refuse_figures=found["figure_faults"] == "refuse",
         **more,
     )
 

@@ -8,7 +8,7 @@ lists the exceptions. Snakemake imports this module at every start, so it import
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -98,6 +98,11 @@ class ConfigFile(Model):
     pages: list[SpecialPage] = Field([], description="a list of the pages that are special")
     front: list[FrontQuestion] = Field(
         [], description="the questions of the front page and of the menu, in their order"
+    )
+    figure_faults: Literal["refuse", "warn"] = Field(
+        "warn",
+        description="what a fault of a figure does, such as texts that overlap: refuse stops the build, "
+        "with a line for each figure",
     )
     contradictions: dict[str, str] = Field(
         {},

@@ -24,7 +24,7 @@ from analysis.estimates.groups import (
 from analysis.estimates.measures import MEASURES, SENDING, display_unit
 from analysis.estimates.quantities import median_of
 from analysis.estimates.question import Question, Tariff
-from analysis.estimates.spelling import strata_names
+from analysis.estimates.spelling import strata_names, stratum_names
 from analysis.estimates.stats import Estimate, median
 from analysis.estimates.uncertainty import POINT
 from analysis.schema.factors import FACTORS
@@ -113,7 +113,10 @@ def repeats(
     """
     frame = measured_level(campaign, variable, select)
     kinds = [part for _, part in frame.groupby(list(FACTORS), sort=True, dropna=False)]
-    names = strata_names([{factor: part[factor].iloc[0] for factor in FACTORS} for part in kinds])
+    factors = [{factor: part[factor].iloc[0] for factor in FACTORS} for part in kinds]
+    _, names = stratum_names(campaign, factors)
+    if len(set(names)) < len(names):  # what distinguishes them has no name
+        names = strata_names(factors)
     parts = []
     for name, part in zip(names, kinds, strict=True):
         middle = median(part["value"]).value

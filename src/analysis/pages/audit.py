@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from analysis.base import project
 from analysis.base.words import displayed
 from analysis.claims.audit import (
     CONSISTENT,
@@ -17,8 +18,10 @@ from analysis.claims.audit import (
     outcome,
 )
 from analysis.claims.intervals import PrintedRange
+from analysis.claims.model import load_report
 from analysis.claims.relations import load_audit
-from analysis.pages.figures.style import GREY, HUES, INK, LINE
+from analysis.pages.figures.points import wrapped
+from analysis.pages.figures.style import GREY, HUES, INK, LINE, legend_above
 
 WORDS = (CONSISTENT, COULD_NOT_FAIL, NOT_CHECKABLE, INCONSISTENT)
 _LOOKS = {
@@ -32,18 +35,20 @@ _LOOKS = {
 def relations(reports: Sequence[str]) -> pd.DataFrame:
     """Compute the audits of some reports, one row a relation.
 
-    Columns ``report relation statement claims kind unit verdict why arithmetic``, ``margin``, the least share
-    by which a figure would have to change for the opposite (NaN where none does), and the two sides ``left
-    left_low left_high right right_low right_high`` in `unit` (NaN where nothing is computed, infinite ends
-    where nothing bounds a figure), of the reading that agrees or the first.
+    Columns ``report title relation statement claims kind unit verdict why arithmetic``, ``margin``, the least
+    share by which a figure would have to change for the opposite (NaN where none does), and the two sides
+    ``left left_low left_high right right_low right_high`` in `unit` (NaN where nothing is computed, infinite
+    ends where nothing bounds a figure), of the reading that agrees or the first.
     """
     rows = []
     for report in reports:
+        judged = load_report(project.claims(report))
         for relation in load_audit(audit_path(report)).relations:
             found = outcome(relation)
             first = found.compared[0] if found.compared else None
             row: dict[str, str | float] = {
                 "report": report,
+                "title": f"{judged.title}, {judged.date}",
                 "relation": relation.id,
                 "statement": relation.statement,
                 "claims": ", ".join(relation.claims),
@@ -65,7 +70,7 @@ def relations(reports: Sequence[str]) -> pd.DataFrame:
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Count verdicts by report, in the order of `table`; verdicts that none has are left out."""
-    found: pd.DataFrame = pd.crosstab(table["report"], table["verdict"]).reindex(table["report"].unique())
+    found: pd.DataFrame = pd.crosstab(table["title"], table["verdict"]).reindex(table["title"].unique())
     return pd.DataFrame(found[[word for word in WORDS if word in found]])
 
 
@@ -100,10 +105,10 @@ def draw_agreements(table: pd.DataFrame, *, ax: Axes) -> Axes:
         ax.plot(band, (place, place), color=LINE, linewidth=9, solid_capstyle="butt", zorder=1)
         ax.errorbar(
             [ratio], [place], xerr=[[ratio - low], [high - ratio]], color=HUES[hue], marker=mark,
-            markersize=8, capsize=3.5, elinewidth=1.6, zorder=3,
+            markersize=8, capsize=3.5, elinewidth=1.6, linestyle="none", zorder=3,
         )  # fmt: skip
-    names = table["report"] + " · " + table["relation"].str.replace("-", " ")
-    ax.set_yticks(range(len(table)), names, color=INK)
+    names = [wrapped(one, 62) for one in table["statement"]]
+    ax.set_yticks(range(len(table)), names, color=INK, size=8.5)
     ax.invert_yaxis()
     ax.set_xscale("log", base=2)
     ticks = (0.5, 0.7, 1.0, 1.5, 2.0)
@@ -114,5 +119,5 @@ def draw_agreements(table: pd.DataFrame, *, ax: Axes) -> Axes:
     for word in [word for word in WORDS if word in set(table["verdict"])]:
         hue, mark = _LOOKS[word]
         ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=displayed(word))
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, columnspacing=1.2)
+    legend_above(ax)
     return ax

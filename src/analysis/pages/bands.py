@@ -14,7 +14,8 @@ from analysis.claims.model import Claim, Report
 from analysis.claims.verdicts import expected_text, unit_of
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.stats import Estimate
-from analysis.pages.figures.style import GREY, HUES, INK, LINE
+from analysis.pages.figures.points import wrapped
+from analysis.pages.figures.style import GREY, HUES, INK, LINE, legend_above
 
 _LOOKS = {bands.INSIDE: ("green", "o"), bands.TOO_WIDE: ("grey", "p"), bands.OUTSIDE: ("red", "X")}
 # Quantities whose values are no ratios and stand in the table alone.
@@ -82,9 +83,9 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
         ax.plot(bar, (place, place), color=LINE, linewidth=11, solid_capstyle="butt", zorder=1)
         ax.errorbar(
             [ratio], [place], xerr=[[ratio - low], [high - ratio]], color=HUES[hue], marker=mark,
-            markersize=7, capsize=3.5, elinewidth=1.8, zorder=3,
+            markersize=7, capsize=3.5, elinewidth=1.8, linestyle="none", zorder=3,
         )  # fmt: skip
-    ax.set_yticks(range(len(found)), found["claim"].str.replace("-", " "), color=INK)
+    ax.set_yticks(range(len(found)), [wrapped(one, 64) for one in found["statement"]], color=INK, size=8)
     ax.set_ylim(len(found) - 0.4, -0.6)
     ax.set_xscale("log", base=2)
     ticks = [tick for tick in (0.25, 0.5, 1, 2, 5, 10, 20, 50) if left <= tick <= right]
@@ -96,7 +97,7 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
     for word, (hue, mark) in _LOOKS.items():
         ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=displayed(word))
     ax.plot([], [], color=LINE, linewidth=9, label="what the claim allows")
-    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, columnspacing=1.2)
+    legend_above(ax)
     return ax
 
 

@@ -58,9 +58,14 @@ class Compared:
         """Name a level of the factor, or of another one."""
         return display(self.source, factor or self.factor, level)
 
+    def what(self, part: Stratum) -> str:
+        """Name the measure of a part; a figure of merit in seconds is a time."""
+        timed = self.variable == "figure_of_merit" and part.unit in ("s", "µs")
+        return "time" if timed else measure_name(self.variable)
+
     def description(self, part: Stratum) -> str:
         """Say what the figure of a part shows."""
-        what, runs = measure_name(self.variable), f"{part.name}; " if part.name else ""
+        what, runs = self.what(part), f"{part.name}; " if part.name else ""
         tail = f"{runs}{medians(part.medians, part.ratios)}"
         if part.medians[self.along].nunique() == 1:
             return f"{what} by {label(self.factor)}, every run; {tail}".capitalize()

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, ScalarFormatter
 
-from analysis.base.words import significant
-from analysis.estimates.spelling import measure_name
+from analysis.base.words import in_order, significant
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
 from analysis.pages.figures.style import GREY, PAPER, looks, whiskers
@@ -34,8 +34,7 @@ def draw(compared: Compared, part: Stratum) -> Figure:
     if not pd.api.types.is_numeric_dtype(medians[compared.along]):
         # Words stand where they first appear: both panels must have the same ones, in the same order.
         met = medians[compared.along].isin(set(ratios[compared.along]))
-        medians = medians[met].sort_values(compared.along, kind="stable")
-        ratios = ratios.sort_values(compared.along, kind="stable")
+        medians, ratios = _in_order(compared, medians[met]), _in_order(compared, ratios)
     doubled = doubling(part.medians[compared.along])
     base = compared.display(compared.baseline)
     figures.interval_points(
@@ -48,6 +47,9 @@ def draw(compared: Compared, part: Stratum) -> Figure:
     # Above the panel: beside the line of no difference stand the names of the curves.
     top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
     top.yaxis.label.set_multialignment("center")
+    ends = part.ratios[["ratio", "low", "high"]].to_numpy(float)
+    if np.nanmax(ends) > _WIDE * np.nanmin(ends):
+        top.set_yscale("log")
     figures.interval_points(
         medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubled,
         xlabel=_axis(compared.along), ylabel=_value(compared, part),
@@ -128,8 +130,9 @@ def panels(
 
 
 def _strip(compared: Compared, part: Stratum, medians: pd.DataFrame, where: str) -> Figure:
-    fig, ax = figures.new_figure(compared.source.evidence, where)
     values = _named(compared, part.values)
+    height = figures.strip_height(values["level"].nunique())
+    fig, ax = figures.new_figure(compared.source.evidence, where, height=height)
     base = compared.display(compared.baseline)
     order = [base, *(level for level in medians["level"] if level != base)]
     only = f"at {compared.display(part.medians[compared.along].iloc[0], compared.along)}"
@@ -137,7 +140,8 @@ def _strip(compared: Compared, part: Stratum, medians: pd.DataFrame, where: str)
         values, ax=ax, x="level", y="value", summary=medians, order=order,
         xlabel=f"{label(compared.factor)}, {only}", ylabel=_value(compared, part),
     )  # fmt: skip
-    figures.from_zero(ax)
+    if len(order) == len(ax.get_xticks()):  # in columns
+        figures.from_zero(ax)
     return fig
 
 
@@ -145,8 +149,17 @@ def _named(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(level=[compared.display(level) for level in frame[compared.factor]])
 
 
+def _in_order(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
+    """Sort an axis of words, numbers in them by size, and name its levels."""
+    order = in_order(frame[compared.along].unique())
+    frame = frame.sort_values(compared.along, key=lambda levels: levels.map(order.index), kind="stable")
+    return frame.assign(
+        **{compared.along: [compared.display(one, compared.along) for one in frame[compared.along]]}
+    )
+
+
 def _value(compared: Compared, part: Stratum) -> str:
-    name = measure_name(compared.variable)
+    name = compared.what(part)
     return f"{name} ({part.unit})" if part.unit and part.unit != "jobs/day" else name
 
 

@@ -186,7 +186,8 @@ def _bars(ax: Axes, part: pd.DataFrame, name: str) -> None:
         ax.axvspan(first - 0.5, len(counts) - 0.5, color=LINE, alpha=0.6, linewidth=0, zorder=1.5)
         where = (first + len(counts) - 1) / 2
         ax.annotate("parts\ntoo small", (where, 0.5), xycoords=("data", "axes fraction"), ha="center",
-                    va="center", size=8.5, color=GREY, zorder=4)  # fmt: skip
+                    va="center", size=8.5, color=GREY, zorder=4,
+                    bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})  # fmt: skip
     _axes(ax, counts, part[[f"{name}_least", f"{name}_most"]].to_numpy(float))
 
 

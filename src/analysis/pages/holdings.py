@@ -72,7 +72,7 @@ def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
     found = spread(table)
     middle = found["median"]
     relative = {end: 100.0 * (found[end] / middle - 1.0) for end in ("median", "low", "high")}
-    fig, ax = figures.new_figure(campaign.evidence, campaign.name)
+    fig, ax = figures.new_figure(campaign.evidence, campaign.name, height=figures.strip_height(len(found)))
     figures.strip_with_interval(
         table, ax=ax, x="runs", y="deviation", summary=found.assign(**relative), order=list(found["runs"]),
         xlabel="kind of run", ylabel="deviation from the median (%)",

@@ -26,6 +26,11 @@ class Curves:
     description: str
 
     @property
+    def drawn(self) -> bool:
+        """Whether there is a figure of them: they have an axis, and more than one point along it."""
+        return bool(self.ylabel) and self.table[self.along].nunique() > 1
+
+    @property
     def sentences(self) -> list[str]:
         """Where each curve begins and ends, and whether it goes one way."""
         return series_sentences(self.table, self.unit, along=self.along)

@@ -1,6 +1,7 @@
 """Writes the site: every page from its template, without the clock and without the network."""
 
 import json
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -52,6 +53,7 @@ def build(
     title: str = "Which conclusions of HPC benchmark reports hold?",
     docs: Path | None = None,
     asked: Front | None = None,
+    refuse_figures: bool = False,
 ) -> list[Path]:
     """Write the site into a folder and return the files written; the same input gives the same bytes.
 
@@ -60,8 +62,8 @@ def build(
     If the self-test's verdicts `recovered` are given,
     rows link to its site; if not, rows of the reports in `selftest` say that. Pages of an earlier build that
     are no longer built are removed, other files remain. Raises `ConfigError` if a verdict, page or notebook
-    cannot be used, one fault each, and `BenchbookError` if a notebook's output loads something from the
-    network or runs in the reader's browser.
+    cannot be used, or with `refuse_figures` a figure has faults, one line each, and `BenchbookError` if a
+    notebook's output loads something from the network or runs in the reader's browser.
     """
     names = [p.name for p in pages]
     if twice := sorted({n for n in names if names.count(n) > 1}):
@@ -70,6 +72,7 @@ def build(
     board = scoreboard.board(verdicts, reports, recovered, selftest)
     read = [notebooks.read(p, provenance.citation) for p in pages]
     front.distinguish(read)
+    _check_figures(read, refuse=refuse_figures)
     asked = asked or Front()
     sections = [_section(report, board) for report in reports]
     described = documentation.read(docs) if docs is not None and docs.is_dir() else []
@@ -104,6 +107,16 @@ def build(
     files |= documentation.pages(described, partial(_render, current="docs", **shared))
     files["verdicts.json"] = as_json(verdicts)
     return _write(files, out)
+
+
+def _check_figures(pages: Sequence[notebooks.PageContent], *, refuse: bool) -> None:
+    """Say what is wrong with figures, a line each: as an error, or as a warning on standard error."""
+    remedy = "change how it is drawn, or set `figure_faults: warn` in the configuration"
+    faults = [Fault(f"page {page.name}", 0, fault, remedy) for page in pages for fault in page.faults]
+    if faults and refuse:
+        raise ConfigError(*faults)
+    for fault in faults:
+        print(f"warning: {fault.source}: {fault.found}", file=sys.stderr)
 
 
 def _data(board: scoreboard.Board, shared: Mapping[str, Any]) -> dict[str, str]:

@@ -73,7 +73,8 @@ class PageContent:
     The question is the notebook's first heading, or that of the output of the cell tagged ``question``, and
     `intro` the text below it; the answer is the first output
     of the cell tagged ``answer``, `figure` the first figure, `verdicts` the outputs of cells so tagged and
-    `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``. `files`
+    `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``,
+    `faults` what is wrong with its figures, ``figure N: faults``. `files`
     are the pictures and tables of its figures, by name; `cited` says how to cite the site that it is part of,
     empty for a page alone, whose figures have none.
     """
@@ -93,6 +94,7 @@ class PageContent:
     files: dict[str, str] = field(default_factory=dict)
     code: list[Code] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     cited: str = ""
 
     @property
@@ -202,6 +204,8 @@ def _output(output: Any, where: str, out: PageContent) -> Markup:
     if kind == "image/svg+xml":
         given = _passport(out, text, data.get("text/csv", ""))
         number = sum(name.endswith(".svg") for name in out.files)
+        if found := output.get("metadata", {}).get(kind, {}).get("faults"):
+            out.faults.append(f"figure {number}: {'; '.join(map(str, found))}")
         return _figure(_safe(text[text.find("<svg") :], where), text, given, number)
     if kind.startswith("image/"):
         # Decoded and encoded again: what is no base64 cannot leave the attribute.

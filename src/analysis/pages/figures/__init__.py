@@ -10,11 +10,13 @@ from analysis.pages.figures.points import (
     interval_points,
     interval_rows,
     ratio_rows,
+    strip_height,
     strip_with_interval,
     upper_bound,
+    wrapped,
 )
 from analysis.pages.figures.profiles import heatmap, size_histogram
-from analysis.pages.figures.style import colour, new_figure, use_style
+from analysis.pages.figures.style import colour, legend_above, new_figure, use_style
 from analysis.pages.figures.svg import show, svg, zoomable
 
 __all__ = [
@@ -24,14 +26,17 @@ __all__ = [
     "heatmap",
     "interval_points",
     "interval_rows",
+    "legend_above",
     "new_figure",
     "ratio_rows",
     "share_bars",
     "show",
     "size_histogram",
+    "strip_height",
     "strip_with_interval",
     "svg",
     "upper_bound",
     "use_style",
+    "wrapped",
     "zoomable",
 ]

@@ -8,7 +8,18 @@ from matplotlib.ticker import MaxNLocator
 from analysis.base.words import displayed
 from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
-from analysis.pages.figures.style import GREY, HUES, INK, PAPER, looks, name_bars, refused, whiskers
+from analysis.pages.figures.points import wrapped
+from analysis.pages.figures.style import (
+    GREY,
+    HUES,
+    INK,
+    PAPER,
+    legend_above,
+    looks,
+    name_bars,
+    refused,
+    whiskers,
+)  # fmt: skip
 
 # Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
 _SIZES = (", larger", ", size open", ", smaller")
@@ -56,10 +67,10 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
                     bbox={"boxstyle": "round,pad=0.2", "facecolor": PAPER, "edgecolor": "none"},
                 )  # fmt: skip
         left += counts
-    name_bars(ax, [str(name) for name in table.index], xlabel)
+    name_bars(ax, [wrapped(str(name), 40) for name in table.index], xlabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(True, axis="x", color=GREY, alpha=0.3)
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
+    legend_above(ax)
     return ax
 
 
@@ -74,7 +85,7 @@ def share_bars(
     claimed: str | None = None,
     xlabel: str,
 ) -> Axes:
-    """Draw shares of a whole, in percent, as bars on 0 to 100 %, with intervals and the claimed share.
+    """Draw shares of a whole, in percent, as bars, with intervals and the claimed share.
 
     `name`, `share`, `low`, `high` and `claimed` are columns; a claimed share (NaN where none) is a hollow
     diamond. Raises `ConfigError` if a share is not within 0 to 100 %.
@@ -100,5 +111,6 @@ def share_bars(
         text = f"{value:.3g} %"
         ax.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK)
     name_bars(ax, names, xlabel)
-    ax.set_xlim(0, 100)
+    furthest = float(np.nanmax([*ends, *(frame[claimed].to_numpy(dtype=float) if claimed else ())]))
+    ax.set_xlim(0, 100 if furthest > 40 else 50)
     return ax

@@ -1,10 +1,10 @@
 """Points with intervals: the figure of every comparison."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused, whiskers
 
 Floats = NDArray[np.float64]
+_ACROSS = 7  # levels side by side; more are rows
+_WIDTH, _ROW = 84, 46  # letters that fit below the width of a figure, and left of a row
 _END = "line-end"  # marks the names at the ends of lines
 
 
@@ -62,7 +64,8 @@ def interval_points(
         ys = part[y].to_numpy(dtype=float)
         whiskers(
             ax, xs, ys, styles[level] if level else (INK, "o"), yends=(part[low], part[high]), capsize=3.5,
-            linestyle="-" if ordered else "none", linewidth=1.8, series=level, facts=part,
+            linestyle="-" if ordered and np.isfinite(ys).sum() > 1 else "none", linewidth=1.8, series=level,
+            facts=part,
         )  # fmt: skip
         last.append((float(xs[-1]), float(ys[-1]), level))
     _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
@@ -84,34 +87,57 @@ def strip_with_interval(
 ) -> Axes:
     """Draw every raw value `y` of each level `x`, and the median with its interval next to them.
 
-    `summary` has one row per level: `x`, ``median``, ``low``, ``high``, in the unit of `y`; `order` is that
-    of the levels from left to right. Raises `ConfigError` if a column is missing.
+    The levels are side by side, many of them in rows, for which `strip_height` is high enough. `summary` has
+    one row per level: `x`, ``median``, ``low``, ``high``, in the unit of `y`; `order` is that of the levels
+    from left to right. Raises `ConfigError` if a column is missing.
     """
     _need(frame, [x, y])
     _need(summary, [x, "median", "low", "high"])
     levels = list(order) if order is not None else [str(v) for v in frame[x].drop_duplicates()]
-    styles = looks(levels)
-    names = frame[x].astype(str)
+    styles, names, rows = looks(levels), frame[x].astype(str), len(levels) > _ACROSS
     for i, level in enumerate(levels):
-        values = frame.loc[names == level, [y]].assign(level=level)
+        values = frame.loc[names == level, y].to_numpy(float)
         shade, mark = styles[level]
         # Places of the raw points are even, not random: the same data give the same figure.
         spread = np.linspace(-0.13, 0.13, len(values)) if len(values) > 1 else np.zeros(len(values))
-        sns.scatterplot(
-            x=i - 0.12 + spread, y=values[y].to_numpy(float), ax=ax, color=shade, marker=mark,
-            s=34, alpha=0.75, linewidth=0, legend=False,
+        places = i - 0.12 + spread
+        across, up = (values, places) if rows else (places, values)
+        ax.scatter(
+            across, up, color=shade, marker=mark, s=34, alpha=0.75,
+            linewidth=0,
         )  # fmt: skip
         own = summary[summary[x].astype(str) == level]
+        at, middle, ends = np.full(len(own), i + 0.2), own["median"].to_numpy(), (own["low"], own["high"])
+        across, up = (middle, at) if rows else (at, middle)
         whiskers(
-            ax, np.full(len(own), i + 0.2), own["median"], (INK, "D"), yends=(own["low"], own["high"]),
+            ax, across, up, (INK, "D"),
+            xends=ends if rows else (), yends=() if rows else ends,
             markersize=6.5, markeredgecolor=INK, capsize=4, elinewidth=1.8, zorder=4,
             series=f"{level}, median", facts=own,
         )  # fmt: skip
     counts = [int((names == level).sum()) for level in levels]
-    ax.set_xticks(range(len(levels)), [f"{v}\nn = {n}" for v, n in zip(levels, counts, strict=True)])
+    if rows:
+        labels = [f"{wrapped(v, _ROW)}, n = {n}" for v, n in zip(levels, counts, strict=True)]
+        name_bars(ax, labels, ylabel)
+        ax.set_ylim(len(levels) - 0.5, -0.5)
+        return ax
+    room = _WIDTH // len(levels)
+    ax.set_xticks(
+        range(len(levels)), [f"{wrapped(v, room)}\nn = {n}" for v, n in zip(levels, counts, strict=True)]
+    )
     ax.set_xlim(-0.6, len(levels) - 0.4)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     return ax
+
+
+def strip_height(levels: int) -> float:
+    """Return the height in inches of a figure of `strip_with_interval` with so many levels."""
+    return 4.4 if levels <= _ACROSS else 1.2 + 0.42 * levels
+
+
+def wrapped(text: str, room: int) -> str:
+    """Break a text into lines of about so many letters, between words."""
+    return textwrap.fill(text, max(room, 8), break_long_words=False, break_on_hyphens=False)
 
 
 def interval_rows(
@@ -205,7 +231,7 @@ def _places(values: pd.Series) -> tuple[Floats, bool, list[str] | None]:
 def _finish(ax: Axes, places: Floats, labels: list[str] | None, log2: bool, xlabel: str, ylabel: str) -> None:
     ax.set(xlabel=xlabel, ylabel=ylabel)
     if labels is not None:
-        ax.set_xticks(range(len(labels)), labels)
+        ax.set_xticks(range(len(labels)), [wrapped(label, _WIDTH // len(labels) - 1) for label in labels])
         ax.set_xlim(-0.5, len(labels) - 0.5)
     else:
         if log2:

@@ -29,6 +29,7 @@ HUES = {
     "grey": "#6b7280",
 }
 _NAMES = tuple(HUES)
+_LETTERS = 84  # across a figure
 _MARKERS = dict(zip(_NAMES, "os^DvPXp", strict=True))
 
 # A level keeps its colour on every page. Levels of one factor that meet in a figure have different ones.
@@ -74,6 +75,23 @@ def refused(found: str, remedy: str) -> BenchbookError:
 def legend_beside(ax: Axes) -> None:
     """Put the legend to the right of the axes."""
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+
+
+def legend_above(ax: Axes) -> None:
+    """Put the legend above the axes, over the whole width of the figure."""
+    fig = ax.get_figure(root=True)
+    assert fig is not None
+    handles, labels = ax.get_legend_handles_labels()
+    widest = max(map(len, labels), default=0) + 6  # with the mark and the space to the next
+    fig.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=max(1, _LETTERS // widest),
+        frameon=False,
+        columnspacing=1.2,
+        handletextpad=0.3,
+    )
 
 
 def name_bars(ax: Axes, names: Sequence[str], xlabel: str) -> None:

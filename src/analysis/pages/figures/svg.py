@@ -11,6 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
+from analysis.pages.figures.faults import faults
 from analysis.pages.figures.points import part_names
 from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER, refused
 from analysis.pages.figures.table import as_csv
@@ -60,16 +61,14 @@ def svg(fig: Figure, *, description: str) -> str:
 
 
 def show(fig: Figure, *, description: str) -> None:
-    """Show a figure of `new_figure` in a notebook, as `svg` with its description."""
+    """Show a figure of `new_figure` in a notebook, as `svg` with its description, and note its `faults`."""
     from IPython.display import publish_display_data
 
-    publish_display_data(
-        {  # type: ignore[no-untyped-call]
-            "image/svg+xml": svg(fig, description=description),
-            "text/csv": as_csv(fig, description),
-            "text/plain": description,
-        }
-    )
+    drawn = svg(fig, description=description)
+    data = {"image/svg+xml": drawn, "text/csv": as_csv(fig, description), "text/plain": description}
+    found = faults(fig, description)
+    metadata = {"image/svg+xml": {"faults": found}} if found else {}
+    publish_display_data(data, metadata)  # type: ignore[no-untyped-call]
 
 
 def zoomable(fig: Figure) -> Any:

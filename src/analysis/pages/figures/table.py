@@ -33,13 +33,13 @@ def points(fig: Figure) -> pd.DataFrame:
     Numbers are in the units of the axes, whose labels are ``x_axis`` and ``y_axis``; a place that stands for
     a word has it in ``x_label`` or ``y_label``. Cells of a matrix have a ``value``.
     """
-    rows = [
+    found = [
         {"panel": ax.get_title(loc="left") or ax.get_title() or number, **_axes(ax), **row}
         for number, ax in enumerate(fig.axes, start=1)
         if ax.get_label() != "<colorbar>"
-        for row in _rows(ax)
+        for row in rows(ax)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).dropna(axis="columns", how="all")
+    return pd.DataFrame(found, columns=list(COLUMNS)).dropna(axis="columns", how="all")
 
 
 def as_csv(fig: Figure, description: str) -> str:
@@ -56,7 +56,8 @@ def _axes(ax: Axes) -> dict[str, str]:
     return {"x_axis": " ".join(ax.get_xlabel().split()), "y_axis": " ".join(ax.get_ylabel().split())}
 
 
-def _rows(ax: Axes) -> Iterator[dict[str, Any]]:
+def rows(ax: Axes) -> Iterator[dict[str, Any]]:
+    """Give the points of one panel, with the columns that they have."""
     drawn: set[int] = set()
     for one in ax.containers:
         if isinstance(one, ErrorbarContainer) and one[0] is not None:
