@@ -276,4 +276,5 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return a text as `printable` does, with blanks for what no page and no slide can hold."""
-    return _CONTROL.sub(" ", printable(text)).strip()
+    plain = text.isascii() and text.isprintable()  # as nearly all are
+    return (text if plain else _CONTROL.sub(" ", printable(text))).strip()

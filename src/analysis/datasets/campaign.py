@@ -1,12 +1,11 @@
 """A campaign: all its runs, joined with Slurm's records, as one tree."""
 
 import contextlib
-import os
 import shutil
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,11 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
-from analysis.base.files import RECORD, one_line, printable
+from analysis.base.files import RECORD, one_line, printable, replacing
+from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
+from analysis.datasets.fragments import Fragments, alone, reader_digest, signature
 from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
@@ -28,14 +29,11 @@ from analysis.energy.attribution import attribute
 from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled
 from analysis.schema import storage
-from analysis.schema.campaigns import CampaignFile
+from analysis.schema.campaigns import Application, CampaignFile
 from analysis.schema.records import further
 from analysis.schema.registry import to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
-# Starting worker processes costs seconds; below this many runs one process is faster.
-PARALLEL_FROM = 500
-_SILENT = 2.0  # s, for which nobody needs to be told that something happens
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +58,52 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
-    found: list[RunFolder] = []
     at = declaration or project.declaration(raw.name)
     declared = models.load(CampaignFile, at) if at.is_file() else None
-    if declared is not None and declared.model is not None:
-        groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
-    elif is_published(raw):
-        groups, faults = read_published(raw, at)
-    else:
-        power = declared_power(raw.name, path=declaration)
-        found = read_runs(raw, power, progress=progress)
-        groups, faults = _tables(raw, found, power)
-    _write_runs(found, processed / "runs")
-    blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
-    ordered = {kind: (blank | groups)[kind] for kind in dict.fromkeys(("runs", *TABLES, *groups))}
-    storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
+    with alone(processed):
+        if declared is not None and declared.model is not None:
+            groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
+            _write_runs({}, processed / "runs")
+        elif is_published(raw):
+            groups, faults = read_published(raw, at)
+            _write_runs({}, processed / "runs")
+        else:
+            power = declared_power(raw.name, path=declaration)
+            groups, faults = _tables(raw, _grown(raw, processed, power, progress=progress), power)
+        blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
+        ordered = {kind: (blank | groups)[kind] for kind in dict.fromkeys(("runs", *TABLES, *groups))}
+        storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
     valid = groups["runs"]["valid"].values
     return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
+
+
+def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bool) -> list[RunFolder]:
+    """Read the runs that are new or have changed, take all others from the store, write their profiles."""
+    folders = _folders(raw)
+    applications = load_applications(project.root() / "config" / "applications")
+    with contextlib.closing(Fragments(processed, reader_digest(applications, power))) as store:
+        known = {path: run for path in folders if (run := store.find(path)) is not None}
+        fresh = [path for path in folders if path not in known]
+        noted = [signature(path) for path in fresh]  # before they are read
+        read = dict(zip(fresh, read_folders(fresh, applications, power, progress=progress), strict=True))
+        found = [known[path] if path in known else read[path] for path in folders]
+        profiles: dict[str, Callable[[Path], None]] = {}
+        for path, run in known.items():
+            if (profile := store.profile(path.name)) is not None:
+                profiles[run.row["run"]] = partial(_copied, profile)
+        made = {run.row["run"]: run.datasets for run in read.values() if "profile" in run.datasets}
+        profiles |= {
+            name: partial(storage.write_tree, dict(sorted(each.items()))) for name, each in made.items()
+        }
+        _write_runs(profiles, processed / "runs")
+        files = (processed / "runs" / f"{run.row['run']}.nc" for run in read.values())
+        own = [
+            path if "profile" in run.datasets else None
+            for path, run in zip(files, read.values(), strict=True)
+        ]
+        store.keep(zip(fresh, noted, read.values(), own, strict=True))
+        store.drop(path.name for path in folders)
+    return found
 
 
 def _folders(raw: Path) -> list[Path]:
@@ -153,8 +180,10 @@ def _tables(
     beside = {"files": joined.files, "meters": joined.meters}
     stated = _facts(found)
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
+    whole_files = pd.DataFrame([file for run in found for file in run.files])
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
+        frames += [whole_files] if kind == "files" else []
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
     groups |= {"facts": to_dataset([stated], "facts")} if len(stated) else {}
     whole = (*(fault for run in found for fault in run.faults), *faults, *joined.power)
@@ -198,45 +227,38 @@ def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str
 def read_runs(
     raw: Path, power: Mapping[str, Any], *, progress: bool, witnessed: bool = False
 ) -> list[RunFolder]:
-    """Read the runs of a raw campaign, in this process or, from `PARALLEL_FROM` on, in many at once.
+    """Read the runs of a raw campaign, of many in a process for each core that this one may use.
 
-    On one machine dask starts a process for each core that this one may use. On a cluster the caller of
-    `ingest` first makes a ``dask.distributed.Client`` of a scheduler whose workers Slurm has started
-    (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: dask then uses these.
+    On a cluster the caller of `ingest` first makes a ``dask.distributed.Client`` of a scheduler whose workers
+    Slurm has started (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: these read.
     """
-    folders = _folders(raw)
     applications = load_applications(project.root() / "config" / "applications")
-    if len(folders) < PARALLEL_FROM:
-        each = _counted(folders, progress=progress)
-        return [read_run(folder, applications, power, witnessed=witnessed) for folder in each]
-    import dask  # half a second, for large campaigns only
-    import dask.bag
-    from dask.diagnostics.progress import ProgressBar
-
-    cores = len(os.sched_getaffinity(0))
-    bag = dask.bag.from_sequence(folders, npartitions=min(len(folders), 16 * cores))
-    # A client that has been made has set itself as the scheduler.
-    own = {} if dask.config.get("scheduler", None) else {"scheduler": "processes", "num_workers": cores}
-    bar = ProgressBar(out=sys.stderr, minimum=2.0) if progress else contextlib.nullcontext()
-    with dask.config.set(own), bar:
-        return list(bag.map(read_run, applications, power, witnessed=witnessed).compute())
+    return read_folders(_folders(raw), applications, power, progress=progress, witnessed=witnessed)
 
 
-def _counted(folders: Sequence[Path], *, progress: bool) -> Iterator[Path]:
-    """Give folders, and after two seconds say on standard error how many have been read."""
-    began = time.monotonic()
-    for at, folder in enumerate(folders):
-        if progress and time.monotonic() - began > _SILENT:
-            print(f"\r{at} of {len(folders)} runs", end="", file=sys.stderr, flush=True)
-        yield folder
-    if progress and time.monotonic() - began > _SILENT:
-        print("\r" + " " * 30 + "\r", end="", file=sys.stderr, flush=True)
+def read_folders(
+    folders: Sequence[Path],
+    applications: Mapping[str, Application],
+    power: Mapping[str, Any],
+    *,
+    progress: bool,
+    witnessed: bool = False,
+) -> list[RunFolder]:
+    """Read the folders of runs, see `read_runs`."""
+    work = partial(read_run, applications=applications, power=power, witnessed=witnessed)
+    # A client of dask that has been made has set itself as the scheduler.
+    if "dask" in sys.modules and sys.modules["dask"].config.get("scheduler", None):
+        import dask.bag
+
+        return list(dask.bag.from_sequence(folders, npartitions=min(len(folders), 64)).map(work).compute())
+    return in_parallel(work, folders, "runs read:", progress=progress)
 
 
 def _read_records(raw: Path) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, list[str]]:
     """Read Slurm's records and fingerprint every file next to the runs."""
     frames, files, faults = dict[str, pd.DataFrame](), list[dict[str, Any]](), list[str]()
-    beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
+    tops = [path for path in raw.iterdir() if path.name != "runs"]
+    beside = (path for top in tops for path in (top, *top.rglob("*")) if path.is_file())
     for path in sorted(beside):
         name = printable(str(path.relative_to(raw)))
         entry, content = file_entry(path, name)
@@ -295,17 +317,21 @@ def _slurm_reason(row: dict[str, Any]) -> str:
     return "" if row["state"] in ("", "COMPLETED") else f"Slurm says {row['state']}"
 
 
-def _write_runs(found: Iterable[RunFolder], folder: Path) -> None:
+def _write_runs(wanted: Mapping[str, Callable[[Path], None]], folder: Path) -> None:
     """Write one file for each profiled run, and remove those of runs that are gone.
 
     The campaign's tables hold everything of other runs; a file each would cost more than reading the raw one
     again.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {f"{run.row['run']}.nc": run.datasets for run in found if "profile" in run.datasets}
-    for stale in {p.name for p in folder.iterdir()} - set(wanted):
+    for stale in {p.name for p in folder.iterdir()} - {f"{run}.nc" for run in wanted}:
         path = folder / stale
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for name, datasets in wanted.items():
-        groups: dict[str, xr.Dataset] = {key: datasets[key] for key in sorted(datasets)}
-        storage.write_tree(groups, folder / name)
+    for run, write in wanted.items():
+        write(folder / f"{run}.nc")
+
+
+def _copied(content: bytes, path: Path) -> None:
+    """Write a file that is known as it was written before."""
+    with replacing(path) as beside:
+        beside.write_bytes(content)

@@ -122,15 +122,9 @@ def _hearing(raw: Path, label: str, joined: Joined, declared: Mapping[str, Any])
     runs = [
         Testimony(
             run.row, run.extra, run.datasets.get("result"), run.datasets.get("profile"), run.sources,
-            _files(run), run.marks, run.logs,
+            run.files, run.marks, run.logs,
         )
         for run in joined.runs
     ]  # fmt: skip
     counted = {name: joules for name, joules in joined.counted.items() if joules > 0}
     return Hearing(raw, label, runs, joined.accounts, joined.logs, counted, declared)
-
-
-def _files(run: RunFolder) -> list[dict[str, Any]]:
-    """Return the rows of a run's files; pandas takes long for a table of three."""
-    frame = run.frames["files"]
-    return [dict(zip(frame.columns, row, strict=True)) for row in frame.to_numpy(dtype=object).tolist()]

@@ -38,17 +38,18 @@ class RunFolder:
     """The content of one run's folder.
 
     `row` is of kind ``runs``, without its energy; `energy` is that of the power logs in the folder; `frames`
-    has the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile``
-    and ``result`` where there are any, each read from one of `sources`; `repeats` the differences in the rows
-    of further executions in the same job; `faults` one line for each fault of a file; `extra` the rest of the
-    record; `contradiction` the reason if the run's own output is the reason; `damage` the faults of files
-    that are not whole. Only witnesses have use for `marks`, what each file says in passing, and `logs`, the
-    power logs in short.
+    has the tables ``calls messages ranks matrix micro``, `files` the rows of the table of files; `datasets`
+    the long forms as read, ``profile`` and ``result`` where there are any, each read from one of `sources`;
+    `repeats` the differences in the rows of further executions in the same job; `faults` one line for each
+    fault of a file; `extra` the rest of the record; `contradiction` the reason if the run's own output is the
+    reason; `damage` the faults of files that are not whole. Only witnesses have use for `marks`, what each
+    file says in passing, and `logs`, the power logs in short.
     """
 
     row: dict[str, Any]
     energy: RunEnergy = field(default_factory=RunEnergy)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    files: list[dict[str, Any]] = field(default_factory=list)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     repeats: list[dict[str, Any]] = field(default_factory=list)
@@ -176,7 +177,7 @@ def _read_files(
             out.damage += map(str, faults)
             refused += faults if tried and readers.is_power(tried[-1]) else []
         files.append(entry)
-    out.frames["files"] = pd.DataFrame(files)
+    out.files = files
     out.row["checksum"] = _checksum(files)
     return record, found, refused
 

@@ -20,7 +20,7 @@ of a node that another run used at the same time. `RunEnergy.reason` then says s
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -83,7 +83,8 @@ class RunEnergy:
     def columns(self) -> dict[str, Any]:
         """Return the columns of the kind ``runs``."""
         whole = ("energy", "mean_power", "idle_power")
-        return {name if name in whole else f"energy_{name}": value for name, value in asdict(self).items()}
+        named = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name if name in whole else f"energy_{name}": value for name, value in named}
 
 
 @dataclass(frozen=True, slots=True)

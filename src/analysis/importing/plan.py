@@ -1,18 +1,15 @@
 """What an import would do: runs with names and factors, faults, files of no run; nothing is written."""
 
-import os
 import re
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from analysis.base.errors import Fault
+from analysis.base.processes import in_parallel
 from analysis.importing.additions import Addition, Earlier, addition, replacement
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
@@ -26,12 +23,7 @@ from analysis.importing.tree import display_name, walk
 from analysis.importing.vocabulary import Value
 from analysis.schema.campaigns import Application
 
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
-# Starting processes costs a second; below this many files one is faster.
-_PARALLEL_FROM = 300
 _LONGEST = 90  # characters of a run's name
-_PROGRESS = 2.0  # s between lines
 # Folders that name no run.
 _PLAIN = set("results result output outputs logs log out data runs raw results-orig".split())  # noqa: SIM905
 
@@ -170,28 +162,6 @@ def record(draft: Draft, campaign: str) -> dict[str, Any]:
 def cell_name(draft: Draft) -> str:
     """Return a short name of the factors that a run shares with its repeats."""
     return sha256(repr(cell(draft)).encode()).hexdigest()[:16]
-
-
-def in_parallel(
-    work: Callable[[Thing], Result], things: Sequence[Thing], what: str, *, progress: bool
-) -> list[Result]:
-    """Do the same work on many things, in several processes if that is faster; with lines of progress."""
-    cores = len(os.sched_getaffinity(0))
-    if len(things) < _PARALLEL_FROM or cores < 2:
-        return list(_with_progress(map(work, things), len(things), what, progress))
-    with ProcessPoolExecutor(cores) as pool:
-        results = pool.map(work, things, chunksize=16)
-        return list(_with_progress(results, len(things), what, progress))
-
-
-def _with_progress(results: Iterator[Result], total: int, what: str, progress: bool) -> Iterator[Result]:
-    """Pass results on, and print every few seconds on standard error how many there were."""
-    began = last = time.monotonic()
-    for at, result in enumerate(results, 1):
-        yield result
-        if progress and time.monotonic() - last > _PROGRESS:
-            last = time.monotonic()
-            print(f"{what} {at} of {total}, {last - began:.0f} s", file=sys.stderr)
 
 
 def _names(runs: Sequence[RunFiles], used: set[str]) -> Iterator[str]:

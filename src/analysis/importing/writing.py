@@ -12,6 +12,7 @@ import yaml
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import RECORD, read_bytes, replacing, write_json, write_text
+from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import read_run
 from analysis.importing.additions import Addition, merged
@@ -19,7 +20,7 @@ from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS
-from analysis.importing.plan import ImportPlan, cell_name, in_parallel, key, record
+from analysis.importing.plan import ImportPlan, cell_name, key, record
 from analysis.importing.tree import File, display_name
 from analysis.provenance import manifest
 from analysis.schema.campaigns import Application

@@ -1,0 +1,165 @@
+"""Fragments: what was read of each run is kept; a campaign grown run by run equals one read at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis.datasets import campaign, fragments
+from analysis.datasets.campaign import ingest
+
+RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg"
+# Of HPCG and OSU, with profiles of IPM and mpiP, one that failed.
+FEW = ("001", "003a", "003b", "007", "009", "024", "073")
+
+
+def add(raw: Path, *runs: str) -> None:
+    for run in runs:
+        shutil.copytree(RAW / "runs" / run, raw.parent / f".{run}")
+        (raw / "runs").mkdir(parents=True, exist_ok=True)
+        (raw.parent / f".{run}").replace(raw / "runs" / run)
+
+
+def content(out: Path) -> dict[str, bytes]:
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(out.rglob("*.nc"))}
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw" / "vm-hpcg"
+    folder.mkdir(parents=True)
+    shutil.copy(RAW / "sacct.txt", folder)
+    return folder
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Return the runs that were read since the last call."""
+    seen: list[str] = []
+    plain = campaign.read_run
+
+    def noting(folder: Path, **known: object) -> object:
+        seen.append(folder.name)
+        return plain(folder, **known)  # type: ignore[arg-type]
+
+    def since() -> list[str]:
+        found, seen[:] = list(seen), []
+        return found
+
+    monkeypatch.setattr(campaign, "read_run", noting)
+    return since
+
+
+def test_ingest__a_campaign_grown_by_runs_has_the_bytes_of_one_ingested_at_once(
+    raw: Path, tmp_path: Path, read: Callable[[], list[str]]
+) -> None:
+    grown, whole = tmp_path / "grown", tmp_path / "whole"
+    add(raw, "003a", "024", "073")
+    ingest(raw, grown)
+    assert read() == ["003a", "024", "073"]
+    add(raw, "001", "003b", "007", "009")
+    ingest(raw, grown)
+    assert read() == ["001", "003b", "007", "009"]
+    shutil.rmtree(raw / "runs/024")
+    ingest(raw, grown)
+    assert read() == []
+    ingest(raw, whole)
+    found = content(grown)
+    assert {"campaign.nc"} < found.keys()
+    assert found == content(whole)
+
+
+def test_ingest__a_change_that_keeps_size_and_time_is_read(
+    raw: Path, tmp_path: Path, read: Callable[[], list[str]]
+) -> None:
+    add(raw, "001", "009")
+    ingest(raw, tmp_path / "out")
+    record = raw / "runs/009/run.json"
+    before, state = record.read_bytes(), record.stat()
+    record.write_bytes(before.replace(b'"repeat": 1', b'"repeat": 7').replace(b'"repeat": 2', b'"repeat": 7'))
+    assert record.read_bytes() != before
+    assert len(record.read_bytes()) == len(before)
+    os.utime(record, ns=(state.st_atime_ns, state.st_mtime_ns))
+    read()
+    ingest(raw, tmp_path / "out")
+    assert read() == ["009"]
+
+
+def test_ingest__a_settled_file_is_not_hashed_and_a_touched_one_is_hashed_but_not_read(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], list[str]]
+) -> None:
+    hashed: list[str] = []
+    plain = fragments.sha256
+    monkeypatch.setattr(fragments, "_SETTLED", -1)
+    monkeypatch.setattr(fragments, "sha256", lambda path: hashed.append(path.parent.name) or plain(path))
+    add(raw, "001", "009")
+    ingest(raw, tmp_path / "out")
+    ingest(raw, tmp_path / "out")
+    assert (read(), hashed) == (["001", "009"], [])
+    (raw / "runs/009/run.json").touch()
+    ingest(raw, tmp_path / "out")
+    assert (read(), set(hashed)) == ([], {"009"})
+    hashed.clear()
+    ingest(raw, tmp_path / "out")
+    assert hashed == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096])
+def test_ingest__without_its_store_or_with_a_damaged_one_the_datasets_are_the_same(
+    raw: Path, tmp_path: Path, damage: bytes, read: Callable[[], list[str]]
+) -> None:
+    add(raw, "001", "009")
+    out = tmp_path / "out"
+    ingest(raw, out)
+    before = content(out)
+    (out / fragments.NAME).write_bytes(damage)
+    read()
+    ingest(raw, out)
+    assert (read(), content(out)) == (["001", "009"], before)
+    ingest(raw, out)
+    assert read() == []
+
+
+def test_ingest__other_code_applications_or_power_read_all_runs_again(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], list[str]]
+) -> None:
+    add(raw, "001")
+    ingest(raw, tmp_path / "out")
+    read()
+    monkeypatch.setattr(campaign, "reader_digest", lambda *_: "of other code")
+    ingest(raw, tmp_path / "out")
+    assert read() == ["001"]
+    plain = fragments.reader_digest({}, {})
+    assert fragments.reader_digest({}, {"logs": [{"file": "power/a.csv"}]}) != plain
+    assert fragments.reader_digest({}, {}) == plain
+    (tmp_path / "config/formats").mkdir(parents=True)
+    (tmp_path / "config/formats/mine.py").write_text("figure_of_merit = 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(fragments.project, "root", lambda: tmp_path)
+        assert fragments.reader_digest({}, {}) != plain
+
+
+def _add_and_ingest(raw: Path, out: Path, runs: tuple[str, ...], start: object) -> None:
+    start.wait()  # type: ignore[attr-defined]
+    for run in runs:
+        add(raw, run)
+        ingest(raw, out)
+
+
+def test_ingest__two_writers_at_once_lose_nothing(raw: Path, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    out, start = tmp_path / "out", context.Barrier(2)
+    parts = (FEW[:4], FEW[4:])
+    writers = [context.Process(target=_add_and_ingest, args=(raw, out, part, start)) for part in parts]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    ingest(raw, tmp_path / "whole")
+    assert content(out) == content(tmp_path / "whole")
