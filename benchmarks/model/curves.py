@@ -229,3 +229,56 @@ def cross_validation(scaling: pd.DataFrame) -> pd.DataFrame:
         covered = int((part["off"] <= wide + 1e-9).sum())
         rows.append((curve, kind, len(part), wide, part["off"].max(), covered))
     return pd.DataFrame(rows, columns=["curve", "kind", "steps", "widened_by", "own", "covered"])
+
+
+# ---- the model scored against "time ~ 1/nodes" ---------------------------------------------------------
+
+MISSES = 0.1  # of the values may lie outside of a calibrated band
+MANY = 16  # nodes from which a step starts where networks break down
+RIVALS = {"model": "predicted", "time ~ 1/nodes": "null"}
+
+
+def steps(scaling: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps from one number of nodes to the next: with ``system few null``, what 1/nodes predicts.
+
+    Libraries and meshes of one system are one source: they share its network.
+    """
+    found = scaling[scaling["step"] == "next"].reset_index(drop=True)
+    nodes = found["nodes"].str.split(" to ", expand=True).astype(int)
+    names = found["curve"].str.split(" ", n=2, expand=True)
+    system = names[0] + " " + names[2].str.split(",").str[0]
+    return found.assign(system=system, few=nodes[0], null=nodes[1] / nodes[0])
+
+
+def scores(scaling: pd.DataFrame) -> pd.DataFrame:
+    """Score the model and "time ~ 1/nodes" by their calibrated 90 % bands, each system left out in turn.
+
+    A band has the 5 % and 95 % quantiles of ln(measured / predicted) on the other systems. The interval score
+    is its width, and 20 times the distance of what lies outside (Gneiting and Raftery, 2007): less is better.
+    Columns ``kind rival steps systems median_error covered covered_from_16_nodes score``.
+    """
+    rows = []
+    for kind, part in steps(scaling).groupby("kind", sort=False):
+        many = part["few"] >= MANY
+        for rival, column in RIVALS.items():
+            off = pd.Series(np.log(part["measured"] / part[column]), index=part.index)
+            each = pd.concat([_left_out(off, part["system"] == one) for one in part["system"].unique()])
+            row = (kind, rival, len(part), part["system"].nunique(), off.abs().median())
+            inside = each["inside"].reindex(part.index)
+            counts = (_of(inside), _of(inside[many]))
+            rows.append((*row, *counts, each["score"].mean()))
+    names = ["kind", "rival", "steps", "systems", "median_error", "covered"]
+    return pd.DataFrame(rows, columns=[*names, f"covered_from_{MANY}_nodes", "score"])
+
+
+def _left_out(off: pd.Series, out: pd.Series) -> pd.DataFrame:
+    others, own = np.sort(off[~out]), off[out]
+    last, rank = len(others) - 1, (len(others) + 1) * MISSES / 2
+    low, high = others[max(int(rank) - 1, 0)], others[min(last, last + 1 - int(rank))]
+    beyond = np.maximum(low - own, 0) + np.maximum(own - high, 0)
+    return pd.DataFrame({"inside": beyond == 0, "score": high - low + 2 / MISSES * beyond})
+
+
+def _of(inside: pd.Series) -> str:
+    share = f" ({100 * inside.mean():.0f} %)" if len(inside) else ""
+    return f"{inside.sum()} of {len(inside)}{share}"

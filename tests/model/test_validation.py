@@ -79,6 +79,23 @@ def test_cross_validation__compares_a_curve_with_the_others_of_its_kind() -> Non
     assert found["covered"].to_dict() == {"a": 1, "b": 1, "c": 0, "d": 1}
 
 
+def test_scores__bands_of_the_other_systems_and_the_distance_of_what_lies_outside_by_hand() -> None:
+    """Of two systems each has the other's band: 2 is seen where both predict 2, and 1 from 16 nodes on."""
+    rows = [
+        {"curve": f"HPCG 16³, {system}", "kind": "rdma", "step": "next", "nodes": nodes,
+         "predicted": predicted, "measured": measured}
+        for system, nodes, predicted, measured in (
+            ("A", "1 to 2", 2.0, 2.0), ("A", "2 to 4", 2.0, 2.0), ("B", "1 to 2", 2.0, 2.0),
+            ("B", "16 to 32", 1.0, 1.0),
+        )
+    ]  # fmt: skip
+    found = curves.scores(pd.DataFrame(rows)).set_index("rival")
+    assert found["covered"].to_dict() == {"model": "4 of 4 (100 %)", "time ~ 1/nodes": "3 of 4 (75 %)"}
+    assert found.loc["time ~ 1/nodes", "covered_from_16_nodes"] == "0 of 1 (0 %)"
+    # Of 1/nodes: B's band for A is ln 2 wide and holds both; A's for B has no width and misses ln 2 once.
+    assert found["score"].to_dict() == pytest.approx({"model": 0.0, "time ~ 1/nodes": 22 * np.log(2) / 4})
+
+
 def test_curve__steps_to_the_next_and_from_the_fewest() -> None:
     measured = {1: 8.0, 2: 4.0, 4: 1.0}
     predicted = {1: np.array([8.0]), 2: np.array([4.0]), 4: np.array([2.0])}

@@ -3,8 +3,10 @@
 Each draw answers a claim's question by itself, from the same draw on both sides. The band holds the central
 95 % of the answers and is widened by the error of the model as far as it was compared with runs.
 
-- inside the band: something that the claim allows is permitted; that confirms nothing;
-- too wide to tell: half of the claimed effect and twice of it are permitted too, or an order both ways;
+- inside the band: at least 2.5 % of the draws reach what the claim allows, and the band excludes no effect;
+  that confirms nothing;
+- too wide to tell: fewer draws reach it, or the band has no effect too, an order both ways, or half of the
+  claimed effect and twice of it;
 - outside the band: nothing that the claim allows is permitted.
 """
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level
+from analysis.claims import unknowns
 from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
@@ -38,6 +41,7 @@ from analysis.schema.campaigns import widened_by
 from analysis.schema.factors import FACTORS
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
+REACHED = 0.025  # of the draws at least: what fewer reach is permitted by the ends of the ranges alone
 FIRST = 0  # the number of the first draw
 _ALONG = ("trend", "saturation")  # quantities that are read off from step to step
 CELLS = object()  # under which a campaign keeps its runs by cell
@@ -122,7 +126,8 @@ class Judged:
     """A claim compared with a model: the comparison that settles it, the word, and what it takes.
 
     `low` and `high` are the ends of what the claim allows; `needed` has the value of each unknown that
-    reaches the claim by itself.
+    reaches the claim by itself, `shares` by unknown the share of the spread of the draws that is due to it,
+    and `hangs` the assumed end of a range on which nearly all draws rest that reach the claim.
     """
 
     answers: DrawAnswers
@@ -131,6 +136,8 @@ class Judged:
     low: float
     high: float
     needed: dict[str, float] | None
+    shares: Mapping[str, float]
+    hangs: str = ""
 
     @property
     def reaching(self) -> NDArray[np.bool_]:
@@ -148,10 +155,23 @@ class Judged:
         text = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
         text = f"assumed structure: {text}" if self.answers.assumed else text
         if self.needed is None:
-            return f"{text}, also that with everything in the middle" if self.reached < 1 else text
-        if not self.needed:
-            return f"{text}; no unknown by itself reaches it within ten times its range"
-        return f"{text}; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
+            text += ", also that with everything in the middle" if self.reached < 1 else ""
+        elif not self.needed:
+            text += "; no unknown by itself reaches it within ten times its range"
+        else:
+            text += "; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
+        hangs = f"hangs on one assumed end: {self.hangs}" if self.hangs else ""
+        return "; ".join(filter(None, (text, hangs, self.dominated)))
+
+    @property
+    def dominated(self) -> str:
+        """Which unknown the spread of the draws is due to most, and how much narrower it would be without."""
+        if not self.shares:
+            return ""
+        name, share = max(self.shares.items(), key=operator.itemgetter(1))
+        narrower = 1 - np.sqrt(1 - min(share, 1.0))
+        knowing = f"knowing that would narrow it by {_percent(float(narrower))}"
+        return f"{_percent(share)} of the spread is due to {name}, and {knowing}"
 
     @property
     def finding(self) -> Finding:
@@ -196,10 +216,16 @@ def _word(claim: Claim, one: DrawAnswers) -> tuple[str, str]:
     least, most = one.band
     if most < low or least > high:
         return OUTSIDE, "the claim allows nothing of the band"
+    reached = float(np.mean((one.values >= low) & (one.values <= high)))
+    if reached < REACHED:
+        return TOO_WIDE, f"permitted, but by less than {_percent(REACHED)} of the draws"
     if _open(claim, one):
         effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
         effect = "the first level to the last" if one.levels else effect
         return TOO_WIDE, f"{effect} are permitted"
+    neutral = _neutral(claim)
+    if neutral is not None and least <= neutral <= most and not low < neutral < high:
+        return TOO_WIDE, "no effect is permitted too"
     return INSIDE, "permitted, which confirms nothing"
 
 
@@ -207,10 +233,12 @@ def _judged(claim: Claim, campaign: Campaign) -> Judged:
     one = _settling(claim, answers(claim, campaign))
     low, high = _allowed(claim)
     word, why = _word(claim, one)
-    found = Judged(one, word, why, low, high, one.needed(low, high))
-    if word == INSIDE and not found.reaching.any():
-        return replace(found, why="permitted by the model's own error alone")
-    return found
+    known, drawn = unknowns.drawn(campaign), one.ratios[one.drawn]
+    asked = _sweeps(tuple(one.asked[~one.drawn]))  # what changes no cell has no sweep
+    shares = unknowns.shares(drawn, asked, known)
+    found = Judged(one, word, why, low, high, one.needed(low, high), shares)
+    numbers = drawn.index.to_numpy()[found.reaching]
+    return replace(found, hangs=unknowns.hanging(numbers, shares, known))
 
 
 def answers(claim: Claim, campaign: Campaign) -> list[DrawAnswers]:
@@ -482,6 +510,12 @@ _FORMS: Mapping[str, Callable[[DrawnCells], Iterator[DrawAnswers]]] = {
 }
 
 
+# Answers that mean no effect.
+_NO_EFFECT = {"gain": 0.0, "reduction": 0.0, "cost": 0.0, "trend": 0.0} | dict.fromkeys(
+    ("speedup", "ordering", "interaction"), 1.0
+)
+
+
 def _allowed(claim: Claim) -> tuple[float, float]:
     """Return what a claim allows, in the unit of its answers."""
     if claim.question.quantity == "equality":
@@ -509,8 +543,9 @@ def _ordered(claim: Claim) -> bool:
     return claim.question.quantity == "ordering" or claim.expect.value == _neutral(claim)
 
 
-def _neutral(claim: Claim) -> float:
-    return {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
+def _neutral(claim: Claim) -> float | None:
+    """Return the answer that means no effect; None of a quantity that is no effect."""
+    return _NO_EFFECT.get(claim.question.quantity)
 
 
 def _open(claim: Claim, one: DrawAnswers) -> bool:
@@ -521,8 +556,8 @@ def _open(claim: Claim, one: DrawAnswers) -> bool:
     if claim.question.quantity == "equality":
         margin = 2 * claim.question.margin
         return low < 1 / (1 + margin) and high > 1 + margin
-    if _ordered(claim):
-        return low < _neutral(claim) < high
+    if _ordered(claim) and (neutral := _neutral(claim)) is not None:
+        return low < neutral < high
     claimed = claim.expect.value if claim.expect.value is not None else np.mean(claim.expect.band)
     return bool(low <= claimed / 2 and high >= 2 * claimed)
 
