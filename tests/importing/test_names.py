@@ -129,7 +129,8 @@ def test_import__a_number_that_the_output_contradicts_is_another_thing(
     (tree / "lj-2018.out").write_text(lammps(2, 7.25))
     found = imported(tree)
     assert {one["ranks"] for one in found.values()} == {2, 4, 8, 16, 32, 64}
-    assert found["lj-2018.out#"]["tuning"] == "lj-2018"
+    odd = found["lj-2018.out#"]  # lj is a case of LAMMPS
+    assert (odd["case"], odd["tuning"]) == ("lj", "2018")
 
 
 def test_import__the_count_that_all_outputs_confirm_is_meant(tmp_path: Path, imported: Imported) -> None:
