@@ -183,6 +183,22 @@ def test_doubts__slurm_knows_when_and_where(campaign: Path, lie: Record, said: s
     assert wrong[0].found.startswith(said)
 
 
+@pytest.mark.parametrize("state", ["RUNNING", "PENDING"])
+def test_doubts__slurms_row_of_a_job_that_has_not_ended_denies_nothing(campaign: Path, state: str) -> None:
+    """It was kept while the campaign went on: no end yet, and of a job in the queue no start and no node."""
+    run = first(campaign, case="osu_bw", interconnect="shared-memory")
+    job = json.loads((run / "run.json").read_text())["job_id"]
+    path = campaign / "sacct.txt"
+    head, *lines = path.read_text().splitlines()
+    changed = {"State": state, "Elapsed": "00:00:00", "ElapsedRaw": "0", "End": "Unknown"}
+    changed |= {"Start": "Unknown", "NodeList": "None assigned"} if state == "PENDING" else {}
+    rows = [dict(zip(head.split("|"), line.split("|"), strict=True)) for line in lines]
+    rows = [row | changed if row["JobID"] == str(job) else row for row in rows]
+    assert sum(row["State"] == state for row in rows) == 1
+    path.write_text("\n".join([head, *("|".join(row.values()) for row in rows)]) + "\n")
+    assert [fault for fault in doubted(campaign)[0] if fault.source.startswith(run.name)] == []
+
+
 def test_verify__names_the_run_that_does_not_count(
     campaign: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

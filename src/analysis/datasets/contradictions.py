@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from analysis.base import shell, slurm
@@ -259,6 +260,8 @@ def slurm_contradictions(joined: Sequence[tuple[Row, Job]]) -> list[str]:
 
 
 def _of_job(row: Row, job: Job) -> Iterator[str]:
+    if job["state"] and not slurm.terminal(str(job["state"])):
+        return  # it was asked for while the job ran, or waited to be started again
     took, elapsed = float(job["elapsed"]), float(row["elapsed"])
     if elapsed > took + _ROUNDING:
         yield f"its record says {elapsed:.4g} s, Slurm {took:.4g} s of its whole job"
@@ -285,17 +288,22 @@ def _zones(joined: Sequence[tuple[Row, Job]]) -> set[int]:
 
 def _zone(row: Row, job: Job) -> int | None:
     """Return the least shift, in quarters of an hour, with which the job ends no earlier than the run."""
-    if any(np.isnat(np.datetime64(time, "ns")) for time in (row["end"], job["end"])):
+    late = (_moment(row["end"]) - _moment(job["end"])) / np.timedelta64(1, "s")
+    if math.isnan(late):
         return None
-    late = (np.datetime64(row["end"], "ns") - np.datetime64(job["end"], "ns")) / np.timedelta64(1, "s")
     return math.ceil((float(late) - _SLACK) / _QUARTER)
+
+
+def _moment(time: Any) -> np.datetime64:
+    """Return a time of numpy's; the NaT of pandas, of a job that has not ended, is one, too."""
+    return pd.Timestamp(time).to_datetime64()
 
 
 def _of_job_times(row: Row, job: Job, zones: set[int]) -> Iterator[str]:
     zone = _zone(row, job)
-    if zone is None or np.isnat(row["start"]) or np.isnat(np.datetime64(job["start"], "ns")):
+    if zone is None or np.isnat(row["start"]) or np.isnat(_moment(job["start"])):
         return
-    start, end = (np.datetime64(job[name], "ns") for name in ("start", "end"))
+    start, end = (_moment(job[name]) for name in ("start", "end"))
     early = float((start - row["start"]) / np.timedelta64(1, "s"))
     if zone not in zones or early + zone * _QUARTER > _SLACK:
         ran = f"its job ran from {str(start)[:19]} to {str(end)[:19]}"
