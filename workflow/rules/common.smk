@@ -59,6 +59,8 @@ wildcard_constraints:
 
 
 def check_config(config):
+    if dask := config.pop("dask", ""):
+        os.environ["BENCHBOOK_DASK"] = dask  # of stages: who reads a large campaign
     try:
         contents.complete(config, BASE, BASE / BUILD)
     except BenchbookError as error:

@@ -16,10 +16,9 @@ import os
 import re
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 # First bytes of a compressed file -> module that undoes the compression.
 _COMPRESSIONS = {b"\x1f\x8b": "zlib", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "zstandard"}
@@ -279,40 +278,3 @@ def one_line(text: str) -> str:
     """Return a text as `printable` does, with blanks for what no page and no slide can hold."""
     plain = text.isascii() and text.isprintable()  # as nearly all are
     return (text if plain else _CONTROL.sub(" ", printable(text))).strip()
-
-
-# ---- many files
-
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
-# Starting processes costs a second; below this many things one is faster.
-_PARALLEL_FROM = 300
-_PROGRESS = 2.0  # s between lines
-
-
-def in_parallel(
-    work: Callable[[Thing], Result], things: Sequence[Thing], what: str, *, progress: bool
-) -> list[Result]:
-    """Do the same work on many things; return the results in their order.
-
-    With `progress`, lines on standard error say how many are done: `what` they are called. Processes are
-    forked, so that they import nothing anew, and a script needs no main guard.
-    """
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    cores = len(os.sched_getaffinity(0))
-    if len(things) < _PARALLEL_FROM or cores < 2:
-        return list(_with_progress(map(work, things), len(things), what, progress))
-    with ProcessPoolExecutor(cores, mp_context=get_context("fork")) as pool:
-        results = pool.map(work, things, chunksize=16)
-        return list(_with_progress(results, len(things), what, progress))
-
-
-def _with_progress(results: Iterator[Result], total: int, what: str, progress: bool) -> Iterator[Result]:
-    began = last = time.monotonic()
-    for at, result in enumerate(results, 1):
-        yield result
-        if progress and time.monotonic() - last > _PROGRESS:
-            last = time.monotonic()
-            print(f"{what} {at} of {total}, {last - began:.0f} s", file=sys.stderr)

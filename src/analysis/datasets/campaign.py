@@ -16,7 +16,8 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
-from analysis.base.files import RECORD, in_parallel, one_line, printable, replacing
+from analysis.base.files import RECORD, one_line, printable, replacing
+from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
 from analysis.datasets.fragments import Fragments, alone, reader_digest, signature

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base.errors import Fault
-from analysis.base.files import in_parallel
+from analysis.base.processes import in_parallel
 from analysis.importing.additions import Addition, Earlier, addition, replacement
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft

@@ -11,7 +11,8 @@ from typing import Any
 import yaml
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import RECORD, in_parallel, read_bytes, replacing, write_json, write_text
+from analysis.base.files import RECORD, read_bytes, replacing, write_json, write_text
+from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import read_run
 from analysis.importing.additions import Addition, merged

@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, create_model
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
+from analysis.base.processes import Workers
 from analysis.base.slurm import numbers
 from analysis.base.words import Level
 from analysis.base.yaml import Where, read, texts
@@ -207,6 +208,10 @@ class ClusterFile(Model):
     launch: Maybe[Launch] = None
     power: Maybe[dict[str, Any]] = Field(
         None, description="how power is sampled while a job runs; see power.schema.yaml"
+    )
+    dask: Maybe[Workers] = Field(
+        None,
+        description="Dask's workers, which read large campaigns: `--config dask=` and the cluster's name",
     )
 
 
