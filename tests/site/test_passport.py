@@ -148,6 +148,9 @@ def test_figure__png_is_twice_its_size(browser: Browser, site: Path) -> None:
 
 def test_row__link_is_copied_as_an_address_of_the_board(browser: Browser, site: Path) -> None:
     browser.open((site / "interconnect.html").as_uri())
+    assert browser.run("document.querySelectorAll('.detail .record').length") == 0  # read when it is opened
+    browser.run("document.querySelector('#fdr-10gbe details').open = true")
+    browser.until("document.querySelector('#fdr-10gbe .detail .record') !== null")
     copied = (
         "(async () => { let got = ''; navigator.clipboard.writeText = async (text) => { got = text; };"
         " const row = document.querySelector('#fdr-10gbe'); row.querySelector('[data-copy^=\"#\"]').click();"

@@ -73,6 +73,11 @@ class ClaimRow:
         return self.claim.topic[:1].upper() + self.claim.topic[1:] or "Other"
 
     @property
+    def group(self) -> str:
+        """HTML id of its topic, under which its details are stored."""
+        return f"topic-{slug(self.topic)}"
+
+    @property
     def shown(self) -> Sequence[Verdict]:
         """The verdicts that have a mark: those that were tested, or the one that says why none was."""
         return _shown(self.verdicts)
@@ -248,7 +253,7 @@ def grouped(rows: Sequence[ClaimRow]) -> tuple[Group, ...]:
     groups = []
     for topic, found in by_topic.items():
         has_ratio = any(row.claim.scale == "ratio" and row.plot for row in found)
-        groups.append(Group(topic, f"topic-{slug(topic)}", tuple(found), count(found), has_ratio))
+        groups.append(Group(topic, found[0].group, tuple(found), count(found), has_ratio))
     return tuple(groups)
 
 

@@ -125,7 +125,7 @@ def _data(board: scoreboard.Board, shared: Mapping[str, Any]) -> dict[str, str]:
     named = [one.report.name for one in shared["reports"]]
     found = {}
     for group in board.groups:
-        rows = "".join(macros.row(row, named, inline=False) for row in group.rows)  # type: ignore[attr-defined]
+        rows = "".join(macros.row(row) for row in group.rows)  # type: ignore[attr-defined]
         details = {row.anchor: str(macros.detail(row, named)) for row in group.rows}  # type: ignore[attr-defined]
         found[f"{DATA}/{group.anchor}.js"] = _registered(group.anchor, {"rows": rows, "details": details})
     return found

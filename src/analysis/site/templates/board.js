@@ -13,11 +13,6 @@
     group.dataset.filled = "yes";
     const part = await benchbook.load(group.id);
     list.innerHTML = part.rows;
-    for (const row of list.children)
-      row.firstElementChild.addEventListener("toggle", () => {
-        const detail = row.querySelector(".detail");
-        if (!detail.childElementCount) detail.innerHTML = part.details[row.id];
-      });
     narrow(group);
   };
 

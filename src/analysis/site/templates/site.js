@@ -127,6 +127,14 @@
   };
 
   const ready = () => load("search").then((raw) => (index ||= prepare(raw)));
+
+  // Rows read their details when they are opened; the event does not bubble.
+  document.addEventListener("toggle", async ({ target }) => {
+    const group = target.open && target.parentElement.dataset.group;
+    const detail = group && target.querySelector(".detail");
+    if (detail && !detail.childElementCount) detail.innerHTML = (await load(group)).details[target.parentElement.id];
+  }, true);
+
   window.benchbook = { take, load, ready, find: (question, most) => find(question, most), entries: () => index.entries };
 
   // ---- the search box
