@@ -133,6 +133,52 @@ def test_whatif__of_a_cluster_s_file_and_its_link(tmp_path: Path, capsys: pytest
     assert found["seconds"]["median"] < 0.8 * slower
 
 
+def test_whatif__a_table_of_nodes_and_links_with_energy_and_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each row is the forecast of its own call; 400 W and 2 an hour of each of 4 nodes, numbers as typed."""
+    file = tmp_path / "cluster.yaml"
+    typed = CLUSTER.replace("2.2e+10", "2.2e10").replace("6.0e-7", "6e-7")
+    extra = "watts: { low: 400, high: 400, unit: W, source: x.y }\n"
+    extra += "price: { low: 2, high: 3, unit: EUR/h, source: x.y }\n"
+    file.write_text(typed + extra)
+    arguments = [
+        "whatif",
+        "--profile",
+        str(REAL),
+        "--on",
+        str(file),
+        "--nodes",
+        "4,8",
+        "--link",
+        "fast,10gbe",
+    ]
+    assert main([*arguments, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(one["on"]["nodes"], one["on"]["link"]) for one in rows] == [
+        (4, "fast"), (4, "10gbe"), (8, "fast"), (8, "10gbe"),
+    ]  # fmt: skip
+    assert rows[3] == _report(capsys, "--on", str(file), "--nodes", "8", "--link", "10gbe")
+    seconds, energy, cost = (rows[0][name] for name in ("seconds", "energy", "cost"))
+    assert energy["high"] == pytest.approx(seconds["high"] * 4 * 400 / 3600)
+    assert (cost["low"], cost["high"]) == pytest.approx(
+        (seconds["low"] * 8 / 3600, seconds["high"] * 12 / 3600)
+    )
+    arguments[arguments.index("4,8")] = "1,4"  # one node uses no link, and is no error of a table
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert "Wh per job" in told
+    # Waiting that nothing explains decides this job: no row has a middle, and the caution is once.
+    assert (told.count("caution   79% of the time"), told.count("(")) == (1, 0)
+    assert len([line for line in told.splitlines() if line.split()[0] in ("1", "4")]) == 3
+    assert "cost in the unit of the price, EUR/h" in told
+
+
+def test_whatif__nonsense_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", "--profile", str(REAL), "--link", "ib-hdr", "--nodes", "100000"]) == 1
+    assert "of 100,000 nodes it says nothing; forecasts end at 32,768 nodes" in capsys.readouterr().err
+
+
 def test_whatif__is_a_forecast_widened_with_distance(capsys: pytest.CaptureFixture[str]) -> None:
     near, far = (_report(capsys, "--link", "ib-ndr", "--nodes", nodes) for nodes in ("16", "2048"))
     assert near["kind"] == "a forecast, no evidence"

@@ -93,6 +93,15 @@ class _Guarded(_Marking, yaml.SafeLoader):
     pass
 
 
+# YAML 1.1 takes 2.4e10 and 6e-7 for text. A dot or a sign keeps the hash of a commit, such as 92e1450, text.
+for _loader in (_Quick, _Guarded):
+    _loader.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"[-+]?\d+(\.\d*[eE][-+]?|[eE][-+])\d+$"),
+        list("-+0123456789"),
+    )
+
+
 @lru_cache(maxsize=128)
 def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
     text = Path(path).read_text(encoding="utf-8-sig")

@@ -138,6 +138,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _counts(text: str) -> list[int]:
+    """Read counts that commas separate."""
+    return [_count(one) for one in text.split(",")]
+
+
+def _names(text: str) -> list[str]:
+    """Read names that commas separate."""
+    return [one.strip() for one in text.split(",")]
+
+
 def _parser() -> _Parser:
     parser = _Parser(prog="benchbook", examples=_EXAMPLES[""])
     parser.add_argument(
@@ -202,8 +212,10 @@ def _reading(command: Any) -> None:
     add("--profile", dest="path", required=True, metavar="FILE", help="profile of IPM or mpiP")
     what = "link on which the job was profiled (default: from --on; none for a job on one node)"
     add("--from", dest="profiled_on", default="", metavar="LINK", help=what)
-    add("--link", metavar="LINK", help="the other link (default: from --on, or the same)")
-    add("--nodes", type=_count, metavar="N", help="the other number of nodes")
+    what = "the other link (default: from --on, or the same); several, separated by commas, make a table"
+    add("--link", dest="links", type=_names, metavar="LINK[,LINK…]", help=what)
+    what = "the other number of nodes; several, separated by commas, make a table"
+    add("--nodes", type=_counts, metavar="N[,N…]", help=what)
     add("--on", metavar="CLUSTER.yaml", help="a cluster: its nodes, its links, how fast it computes")
     add("--json", help="print an object instead of text", **_AS_JSON)
 

@@ -18,7 +18,7 @@ from analysis.datasets import profile as profiles
 from analysis.model import whatif as model
 from analysis.model.draws import central
 from analysis.model.forecast import CLAIMED, SPREAD, forecast_error, inputs_of
-from analysis.model.inputs import Inputs, WhatIfFile
+from analysis.model.inputs import Inputs, Range, WhatIfFile
 from analysis.model.patterns import BYTES, Exchanged
 from analysis.schema.campaigns import CampaignFile
 from analysis.schema.factors import level_name
@@ -28,30 +28,107 @@ WAITING = 0.5  # of a job's time: with more of it a forecast says little
 
 
 def whatif(
-    path: str, *, on: str | None, profiled_on: str, link: str | None, nodes: int | None, as_json: bool
+    path: str,
+    *,
+    on: str | None,
+    profiled_on: str,
+    links: list[str] | None,
+    nodes: list[int] | None,
+    as_json: bool,
 ) -> int:
-    """Forecast the job of an IPM or mpiP profile on another link and number of nodes."""
+    """Forecast the job of an IPM or mpiP profile on other links and numbers of nodes."""
     inputs = inputs_of(project.root())
     given = WhatIfFile.model_validate({"title": ""}) if on is None else _cluster(on)
     inputs = inputs.with_links(given.links)
-    for name, source in ((profiled_on, "--from"), (link, "--link")):
+    for name, source in ((profiled_on, "--from"), *((link, "--link") for link in links or [])):
         _check_link(inputs, name, source)
     for key in ("profiled_on", "link"):
         _check_link(inputs, getattr(given, key), str(on), (key,))
     profiled_on = profiled_on or given.profiled_on
     job = _job(readers.open(path), path)
-    nodes = nodes or given.nodes or job.nodes
-    profiled_on, link = _links(inputs, job, path, profiled_on, link or given.link, nodes)
-    if (link, nodes, given.faster) == (profiled_on, job.nodes, 1.0):
+    counts = nodes or [given.nodes or job.nodes]
+    if max(counts) > SPREAD**3 * job.nodes:
+        what = f"ran on {_nodes(job.nodes)}: of {max(counts):,} nodes it says nothing"
+        raise ConfigError.at(path, 0, what, f"forecasts end at {SPREAD**3 * job.nodes:,} nodes")
+    asked = [(count, link) for count in counts for link in links or [given.link]]
+    if job.nodes == 1:  # one node uses no link, whatever its name
+        asked = [one for at, one in enumerate(asked) if one[0] > 1 or one[0] not in dict(asked[:at])]
+    pairs = [(count, *_links(inputs, job, path, profiled_on, link, count)) for count, link in asked]
+    reports = [_forecast(inputs, given, job, path, *pair, alone=len(pairs) == 1) for pair in pairs]
+    if as_json:
+        print(json.dumps(reports[0] if len(reports) == 1 else reports, indent=1))
+    else:
+        print(_as_text(reports[0]) if len(reports) == 1 else _as_table(reports))
+    return FINE
+
+
+def _forecast(
+    inputs: Inputs,
+    given: WhatIfFile,
+    job: model.ProfiledJob,
+    path: str,
+    nodes: int,
+    profiled_on: str,
+    link: str,
+    *,
+    alone: bool,
+) -> dict[str, Any]:
+    """Forecast one number of nodes and one link; of one alone something must change."""
+    same = (link, nodes, given.faster) == (profiled_on, job.nodes, 1.0)
+    if alone and same:
         what = f"ran on {_nodes(nodes)} over {link}" if nodes > 1 else "ran on one node, without a link"
         remedy = "name another number of --nodes, another --link, or a cluster's file with --on"
         raise ConfigError.at(path, 0, f"{what}: nothing would change", remedy)
     found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=given.faster)
     declared = models.load(CampaignFile, project.declaration(MODELLED)).model
     error = forecast_error(declared.widening if declared else {}, {profiled_on, link}, job.nodes, nodes)
-    report = _report(inputs, job, found, profiled_on, link, nodes, error)
-    print(json.dumps(report, indent=1) if as_json else _as_text(report))
-    return FINE
+    report = _report(inputs, job, found, profiled_on, link, nodes, 0.0 if same else error)
+    for name, each, unit in (("energy", given.watts, "Wh"), ("cost", given.price, "")):
+        if each is not None:
+            report[name] = _of_nodes(report["seconds"], each, nodes) | {"unit": unit or each.unit}
+    return report
+
+
+def _of_nodes(seconds: dict[str, float], each: Range, nodes: int) -> dict[str, float]:
+    """Return what a job takes of something that each node takes in an hour, over both ranges."""
+    middle = float(np.sqrt(each.low * each.high))
+    factors = {"low": each.low, "median": middle, "high": each.high}
+    return {end: seconds[end] * factor * nodes / 3600 for end, factor in factors.items()}
+
+
+def _as_table(reports: list[dict[str, Any]]) -> str:
+    """Lay out forecasts, a row for each number of nodes and link, with their cautions below."""
+
+    def spelt(report: dict[str, Any], name: str) -> str:
+        return _range(report[name], "", headline=report["headline"])
+
+    titles = {"seconds": "s", "speedup": "times as fast", "energy": "Wh per job", "cost": "cost per job"}
+    rows = [
+        {"nodes": str(one["on"]["nodes"]), "link": one["on"]["link"] or "none"}
+        | {title: spelt(one, name) for name, title in titles.items() if name in one}
+        for one in reports
+    ]
+    cautions: dict[str, list[str]] = {}
+    for one in reports:
+        for text in one["cautions"]:
+            cautions.setdefault(text, []).append(_place(one))
+    told = [f"caution   {text}: {', '.join(places)}" for text, places in cautions.items()]
+    unit = next(
+        (f"cost in the unit of the price, {one['cost']['unit']}" for one in reports if "cost" in one), ""
+    )
+    table = pd.DataFrame(rows).to_string(index=False)
+    return "\n".join(filter(None, (f"{reports[0]['kind']}: bands, widened", table, unit, *told)))
+
+
+def _range(one: dict[str, float], unit: str, *, headline: bool) -> str:
+    """Spell a band; without its middle where waiting decides it."""
+    low, middle, high = (significant(one[end], 3) for end in ("low", "median", "high"))
+    return f"{middle}{unit} ({low} to {high})" if headline else f"{low} to {high}{unit}"
+
+
+def _place(report: dict[str, Any]) -> str:
+    on = report["on"]
+    return _nodes(on["nodes"]) + (f" over {on['link']}" if on["link"] else "")
 
 
 def _cluster(path: str) -> WhatIfFile:
@@ -86,8 +163,8 @@ def _links(
     if not link and nodes > 1:
         what = f"ran on one node, and nothing says which link joins {nodes}"
         raise ConfigError.at(path, 0, what, f"give --link; {names}")
-    if job.nodes == 1 == nodes:
-        link = profiled_on
+    if job.nodes == 1 == nodes:  # no message uses it
+        link = profiled_on = profiled_on or link or next(iter(inputs.links))
     return profiled_on or link, link
 
 
@@ -156,13 +233,19 @@ def _report(
         "messages_as_profiled": _band(found.own, 0.0),
         "waiting": _band(found.waiting, 0.0),
         "widened_by": error,
+        "headline": _unexplained(job, found) <= WAITING,
         "cautions": list(_cautions(job, found, nodes)),
     }
 
 
+def _unexplained(job: model.ProfiledJob, found: model.Forecast) -> float:
+    """Return the share of the job's time that is waiting in MPI which no message explains."""
+    return float(np.median(found.waiting)) / (job.computing + job.messaging)
+
+
 def _cautions(job: model.ProfiledJob, found: model.Forecast, nodes: int) -> Iterator[str]:
     """Yield the reasons why a forecast is less certain than its band."""
-    share = float(np.median(found.waiting)) / (job.computing + job.messaging)
+    share = _unexplained(job, found)
     if share > WAITING:
         yield (
             f"{share:.0%} of the time is waiting in MPI that no message explains: the band depends on that, "
@@ -185,8 +268,7 @@ def _band(values: np.ndarray, error: float) -> dict[str, float]:
 
 def _as_text(report: dict[str, Any]) -> str:
     def spelt(name: str, unit: str) -> str:
-        low, middle, high = (significant(report[name][end], 3) for end in ("low", "median", "high"))
-        return f"{middle}{unit} ({low} to {high})"
+        return _range(report[name], unit, headline=report["headline"])
 
     def placed(one: dict[str, Any]) -> str:
         return f"{one['ranks']} ranks on {_nodes(one['nodes'])}" + (

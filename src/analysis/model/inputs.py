@@ -167,6 +167,10 @@ class WhatIfFile(Model):
     faster: Positive = Field(
         1.0, description="how many times as fast a core computes as where the job was profiled"
     )
+    watts: Maybe[Range] = Field(
+        None, description="W of a node that runs the job: the energy of a job follows"
+    )
+    price: Maybe[Range] = Field(None, description="of a node for an hour: the cost of a job follows")
     links: dict[str, LinkFacts] = Field({})
 
 
