@@ -8,12 +8,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis.claims.verdicts import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
-from analysis.estimates.finding import LIMITED, ONE_AFTER_ANOTHER, UNKNOWN_ORDER
+from analysis.estimates.finding import LIMITED, ONE_AFTER_ANOTHER, UNKNOWN_ORDER, places_in_time
 from analysis.estimates.sessions import alternate, blocks
 from analysis.estimates.tables import yearly_costs
 from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
@@ -198,3 +199,9 @@ def test_money__no_verdict_turns_one_run_against_one_into_it(tmp_path: Path) -> 
     assert "a single run carries no money" in one.reason
     assert verdict(claim(tmp_path, MONEY), metered(2)).estimate is not None
     assert not [one for one in conclusions(metered(1)) if "USD" in one.sentence]
+
+
+def test_places__the_clock_goes_before_the_order_of_execution() -> None:
+    start = pd.to_datetime(["2026-11-02 03:00", "2026-11-02 01:00", "2026-11-02 02:00", "2026-11-02 02:00"])
+    part = pd.DataFrame({"start": start, "order": [0, 1, 3, 2]})
+    assert places_in_time(part).tolist() == [3, 0, 2, 1]

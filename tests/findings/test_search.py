@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,12 +14,15 @@ import pytest
 
 from analysis.base.errors import ConfigError
 from analysis.estimates.finding import Finding
+from analysis.estimates.question import Question
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
     CONFOUNDED,
+    CROSSES,
     DIFFERS,
     EQUAL,
     GROWS,
+    IS,
     ORDERED,
     POINTS,
     SEEN,
@@ -27,9 +31,23 @@ from analysis.findings.conclusion import (
     UNKNOWN,
     WORDS,
     Conclusion,
+    ConclusionDraft,
+    _band,
+    _expected_level,
+    _rounded,
 )
-from analysis.findings.plans import NOTHING, Measured, Plan, nothing, plans
-from analysis.findings.search import _ranked, conclusions, controlled
+from analysis.findings.plans import (
+    NOTHING,
+    PARTS,
+    Measured,
+    Plan,
+    _whole_machines,
+    nothing,
+    performance,
+    plans,
+)
+from analysis.findings.search import _once, _ranked, conclusions, controlled
+from analysis.findings.shapes import _p_of_stop
 from analysis.findings.trials import Series, Trial
 from tests.estimates.hand import campaign, repeats
 
@@ -380,3 +398,80 @@ def test_search__names_why_runs_do_not_count_if_nothing_can_be_compared() -> Non
     text = nothing(campaign([*alike, *bad, {**bad[0], "reason": "exit code 1"}]))
     why = "7 of 13 runs count in no statistic, most often: its rate is in 'GB/s'"
     assert text == f"{NOTHING}; {why}"
+
+
+def test_search__where_each_side_is_ahead_somewhere_the_weaker_side_has_the_p_value() -> None:
+    eight = (*SPREAD, 0.997, 1.003)
+    found = of(
+        [
+            *rates(12.0, mpi="a", case="x"),
+            *rates(10.0, mpi="b", case="x"),
+            *rates(10.0, eight, mpi="a", case="y"),
+            *rates(12.0, eight, mpi="b", case="y"),
+        ]
+    )
+    (one,) = (one for one in found if one.word == CROSSES)
+    assert one.sentence == "b is ahead at y, a at x in app"
+    # Six against six have 924 rearrangements, eight against eight 12,870; two of them are as extreme.
+    assert one.p == pytest.approx(2 / 924)
+
+
+def test_search__of_undecided_strata_the_side_ahead_more_often_is_first() -> None:
+    wide = (0.8, 0.9, 0.99, 1.01, 1.1, 1.2)
+    sides = [("x", 10.0, 10.4), ("y", 10.0, 10.4), ("z", 10.4, 10.0)]
+    rows = [
+        row
+        for size, (case, a, b) in enumerate(sides, start=8)
+        for mpi, middle in (("a", a), ("b", b))
+        for row in rates(middle, wide, mpi=mpi, case=case, local_size=size)
+    ]
+    (one,) = (one for one in of(rows) if one.word == UNKNOWN and one.question.compare.factor == "mpi")
+    assert one.question.compare.levels == ("b", "a")
+
+
+def test_search__one_effect_is_said_once_by_the_factor_that_comes_first() -> None:
+    first, *_ = of([*rates(12.0, mpi="a"), *rates(10.0, mpi="b")])
+    assert _once([first, replace(first, id="another-name")]) == [first]
+
+
+def test_expected__has_room_for_the_next_sample_and_stays_clear_of_one() -> None:
+    # 1.05^(1/2) is half of what is clear now; 1.5 x (2 / 1.5)^2 is two half widths above.
+    assert _band(Estimate(1.5, 1.05, 2.0, 6)) == (1.024, 2.667)
+    assert _rounded(1.000234567, math.floor) == 1.00023
+    draft = ConclusionDraft(IS, Question("level", "elapsed", {"application": "app"}), ("app",), unit="s")
+    level = _expected_level(draft, [Finding(Estimate(11.0, 10.0, 12.0, 6, level=0.95), "", "", ())])
+    assert (level.low, level.high, level.unit) == (9.0, 13.0, "s")
+
+
+def test_search__the_best_order_of_four_is_one_of_six_pairs() -> None:
+    middles = {"a": 10.0, "b": 12.0, "c": 14.0, "d": 16.0}
+    found = of([row for mpi, middle in middles.items() for row in rates(middle, mpi=mpi)])
+    (one,) = (one for one in found if one.word == ORDERED)
+    assert one.p == pytest.approx(6 * 2 / 924)
+
+
+def test_stop__the_step_that_is_short_is_one_of_all_steps() -> None:
+    parts = [pd.DataFrame(rates(middle, nodes=n)) for n, middle in ((1, 10.0), (2, 20.0), (4, 20.1))]
+    parts = [one.assign(value=one["figure_of_merit"]) for one in parts]
+    asked = Question("saturation", "figure_of_merit", {"application": "app"})
+    # Of 924 rearrangements one is as far: the gain has 1/924, the short step, one of two, 2/924.
+    assert _p_of_stop(asked, parts, 2.0, (1, 2, 4)) == pytest.approx(2 / 924)
+
+
+def test_plans__messages_of_the_largest_size_up_to_eight_bytes_are_compared() -> None:
+    rows = [{**row, "run": f"r{at}", "case": "osu_latency"} for at, row in enumerate(repeats([1.0] * 2))]
+    sizes = (1, 4, 64)
+    table = [
+        {"run": row["run"], "case": "osu_latency", "size": size, "latency": 1.0, "bandwidth": math.nan}
+        for row in rows
+        for size in sizes
+    ]
+    (one,) = performance(campaign(rows, micro=table))
+    assert (one.variable, one.members) == ("latency", (4,))
+
+
+def test_plans__machines_alike_in_all_parts_are_compared_and_those_unlike_in_one_are_not() -> None:
+    frame = pd.DataFrame({"cluster": ["a", "b", "c"], **{part: ["x", "x", "x"] for part in PARTS}})
+    frame.loc[2, PARTS[0]] = "y"
+    assert _whole_machines(frame, "a", "b")
+    assert not _whole_machines(frame, "a", "c")

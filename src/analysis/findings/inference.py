@@ -66,7 +66,7 @@ def of_pairs(series: Series, campaign: Campaign) -> Iterator[ConclusionDraft]:
         elif word != PASSED and (word != UNKNOWN or not series.plan.aliased):
             up = 2 * sum(trial.up for trial in trials) >= len(trials)  # the side ahead more often comes first
             yield _pair(series, word, up, trials, found=_seen(series, up, trials, campaign))
-    if {(DIFFERS, True), (DIFFERS, False)} <= kinds.keys():
+    if {(DIFFERS, up, ()) for up in (True, False)} <= kinds.keys():
         yield _crossing(series)
 
 
