@@ -3,6 +3,8 @@
 The yardstick is pandas' pyarrow engine reading the same file in the same run (alternating, each in
 a fresh process, imports done). The file (2,764,800 readings) is made in a
 temporary directory. Prints ratios of wall times and the peak of resident memory; nothing is asserted.
+
+usage: bench_power.py [REPEATS [SECONDS]]    (7, of a day of 86400 s)
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ print(json.dumps({"first": times[0], "later": min(times[1:]), "read": min(parts[
 """
 
 
-def generate(path: Path, kind: str) -> None:
-    """Write a day of all nodes, rows by time.
+def generate(path: Path, kind: str, seconds: int = SECONDS) -> None:
+    """Write a day of all nodes, or its first seconds, rows by time.
 
     Parameters
     ----------
@@ -68,21 +70,22 @@ def generate(path: Path, kind: str) -> None:
         ``utc`` (ISO with Z), ``offset`` (ISO with +01:00), ``local`` (ISO without a zone), ``epoch``
         (seconds), ``nodes`` (ISO with Z, one node after the other), ``wide`` (a column per node) or
         ``holes`` (as ``utc``, with one row in a thousand missing).
+    seconds : int
     """
     draw = np.random.default_rng(SEED)
-    stamp = np.datetime64("2026-03-01T00:00:00", "s") + np.arange(SECONDS)
+    stamp = np.datetime64("2026-03-01T00:00:00", "s") + np.arange(seconds)
     text = stamp.astype(np.int64).astype(str) if kind == "epoch" else np.datetime_as_string(stamp)
     text = np.char.add(text, {"epoch": "", "local": "", "offset": "+01:00"}.get(kind, "Z"))
-    watts = np.round(300 + 50 * draw.standard_normal((SECONDS, NODES)), 1)
+    watts = np.round(300 + 50 * draw.standard_normal((seconds, NODES)), 1)
     names = np.array([f"node{i:02d}" for i in range(NODES)])
     headings = ["time", "node", "power_W"]
     if kind == "wide":
         headings = ["time", *(f"{name} (W)" for name in names)]
         columns = [text, *watts.T]
     elif kind == "nodes":
-        columns = [np.tile(text, NODES), np.repeat(names, SECONDS), watts.T.reshape(-1)]
+        columns = [np.tile(text, NODES), np.repeat(names, seconds), watts.T.reshape(-1)]
     else:
-        columns = [np.repeat(text, NODES), np.tile(names, SECONDS), watts.reshape(-1)]
+        columns = [np.repeat(text, NODES), np.tile(names, seconds), watts.reshape(-1)]
     if kind == "holes":
         kept = draw.random(columns[0].size) >= 0.001
         columns = [column[kept] for column in columns]
@@ -119,15 +122,17 @@ def compare(path: Path, options: dict[str, str], runs: int) -> None:
 def main() -> None:
     """Make each kind of file and compare."""
     if sys.argv[1:2] == ["generate"]:
-        generate(Path(sys.argv[3]), sys.argv[2])
+        generate(Path(sys.argv[3]), sys.argv[2], int(sys.argv[4]))
         return
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+    seconds = sys.argv[2] if len(sys.argv) > 2 else str(SECONDS)
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("utc", "offset", "local", "epoch", "nodes", "wide", "holes"):
             options = {"tz": "Europe/Berlin"} if kind == "local" else {}
             path = Path(folder) / "power.csv"
             # In a child: Linux hands a parent's peak of memory down to what it starts.
-            subprocess.run([sys.executable, __file__, "generate", kind, str(path)], check=True)
+            command = [sys.executable, __file__, "generate", kind, str(path), seconds]
+            subprocess.run(command, check=True)
             print(f"{kind}: {path.stat().st_size / 1e6:.0f} MB")
             compare(path, options, runs)
 
