@@ -1,4 +1,4 @@
-"""Each benchmark and each study of `benchmarks/` in its smallest form: it runs, and prints what it measures."""
+"""Each benchmark of `benchmarks/` in its smallest form: it runs and prints what it measures."""
 
 from __future__ import annotations
 
