@@ -84,3 +84,12 @@ def test_documents__anchors_are_used_as_they_are_meant(tmp_path: Path) -> None:
     document, lines = read(str(path))
     assert document == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
     assert lines["c", "y"] == 3
+
+
+def test_read__numbers_as_people_write_them(tmp_path: Path) -> None:
+    """Hashes of commits, versions and dates stay text."""
+    file = tmp_path / "typed.yaml"
+    file.write_text("- [3e9, 2.4e10, 6e-7, -1.5E3, 2.4e+10]\n- [9201e45, 92e1450, 1.10.2, 1e, e5, 12345e6]\n")
+    numbers, text = read(str(file))[0]
+    assert numbers == [3e9, 2.4e10, 6e-7, -1500.0, 2.4e10]
+    assert text == ["9201e45", "92e1450", "1.10.2", "1e", "e5", "12345e6"]

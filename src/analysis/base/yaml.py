@@ -93,11 +93,12 @@ class _Guarded(_Marking, yaml.SafeLoader):
     pass
 
 
-# YAML 1.1 takes 2.4e10 and 6e-7 for text. A dot or a sign keeps the hash of a commit, such as 92e1450, text.
+# YAML 1.1 takes 3e9, 2.4e10 and 6e-7 for text. The hash of a commit, such as 9201e45, stays text: it has no
+# dot, no sign and at least seven digits.
 for _loader in (_Quick, _Guarded):
     _loader.add_implicit_resolver(
         "tag:yaml.org,2002:float",
-        re.compile(r"[-+]?\d+(\.\d*[eE][-+]?|[eE][-+])\d+$"),
+        re.compile(r"[-+]?\d+(\.\d*[eE][-+]?|[eE][-+])\d+$|[-+]?\d{1,3}[eE]\d{1,2}$"),
         list("-+0123456789"),
     )
 
