@@ -186,6 +186,8 @@ def test_docs__yaml_is_taken(
         assert cli.main(["whatif", "--profile", "app.ipm.xml", "--on", str(file)]) == 0
     elif "launch" in content:
         assert faults("cluster", content) == []
+    elif content.keys() == {"dask"}:
+        assert faults("cluster", {"title": "x", "facts": [], **content}) == []
     elif content.keys() == {"pages"}:
         assert faults("config", content) == []
     elif content.keys() in ({"power"}, {"views"}):
