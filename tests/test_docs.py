@@ -37,6 +37,11 @@ ELSEWHERE = {
         '"--config", "measure=',
     ),
     "benchbook meters CLUSTER --nodes n[01-02]": ("tests/cli/test_meters.py", '"meters"'),
+    "python3 -m venv tools && . tools/bin/activate && pip install dist/benchbook-*.whl": (
+        ".ci/run",
+        "tests/wheel.sh",
+    ),
+    "benchbook init mycluster && cd mycluster": ("tests/wheel.sh", "benchbook init mine"),
     "conda env create -f environment.yml && conda activate benchbook": (
         "tests/test_environment.py",
         "environment.yml",
