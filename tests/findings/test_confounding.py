@@ -20,7 +20,7 @@ from analysis.claims.model import Expectation
 from analysis.decks.content import deck
 from analysis.estimates import confounding
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Confounded
+from analysis.estimates.finding import HOST, Confounded
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import ratio_of_medians
 from analysis.findings.conclusion import CONFOUNDED, SESSION, STANDING, Conclusion
@@ -339,6 +339,26 @@ def test_confounding__sides_mostly_on_hosts_of_their_own(own: int, named: bool) 
     assert ["mostly ran on different hosts" in one.sentence for one in found if one.question.compare] == [
         named
     ]
+
+
+@pytest.mark.parametrize(("hosts", "named"), [(("n1", "n2"), False), (("n3", "n4"), True)])
+def test_confounding__more_nodes_are_the_hosts_of_fewer_with_others(
+    hosts: tuple[str, str], named: bool
+) -> None:
+    """Two nodes n1 and n2 over runs on n1 or n2: hosts are no cause; over runs on n3 or n4 they are."""
+    rng = np.random.default_rng((SEED, 14))
+    values = 100 * np.exp(rng.normal(0, SCATTER, 12)) * np.repeat([1.8, 1.0], 6)
+    made = repeats(values, "figure_of_merit", figure_of_merit_unit="Gflop/s")
+    wide = {"nodes": 2, "ranks": 2, "ranks_per_node": 1, "interconnect": "x", "node_list": "n1,n2"}
+    sides = [dict(wide) for _ in range(6)]
+    sides += [
+        {"nodes": 1, "ranks": 1, "ranks_per_node": 1, "interconnect": "shared-memory", "node_list": host}
+        for host in hosts * 3
+    ]
+    found = conclusions(campaign([{**row, **side} for row, side in zip(made, sides, strict=True)]))
+    (one,) = (one for one in found if one.question.compare and one.question.compare.factor == "nodes")
+    confounded = one.finding.confounded
+    assert (confounded is not None and HOST in confounded.causes) is named
 
 
 def test_claim__a_confounded_effect_does_not_hold() -> None:

@@ -154,8 +154,12 @@ def _conditions(changed: Iterable[str], top: pd.DataFrame, bottom: pd.DataFrame)
     hosts = [
         [set(filter(None, str(text).split(","))) for text in part["node_list"]] for part in (top, bottom)
     ]
-    known = all(map(all, hosts))
-    if known and not _IN_MACHINE & set(changed) and (_apart(*hosts) or _mostly_apart(*hosts)):
+    if not all(map(all, hosts)) or _IN_MACHINE & set(changed):
+        return
+    own, others = (set().union(*side) for side in hosts)
+    # More nodes are the hosts of fewer with others, by nature.
+    grown = "nodes" in changed and (own <= others or others <= own)
+    if _apart(*hosts) or (not grown and _mostly_apart(*hosts)):
         yield HOST
 
 
