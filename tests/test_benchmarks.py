@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from analysis.base import project
 SMALLEST = {
     "bench_findings": (["--runs", "240", "--sides", "10"], "findings: 240 runs, 10 on a side"),
     "bench_import": (["--files", "60"], "runs of 60 files"),
+    "bench_ingest": (["--small"], "20 runs"),
     "bench_ipm": (["--ranks", "64", "--repeats", "1"], "ipm: 64 ranks"),
     "bench_mpip": (["--ranks", "64", "--repeats", "1"], "mpip: 64 ranks"),
     "bench_plan": (["--repeats", "1"], "snakemake -n measure"),
@@ -41,6 +43,7 @@ def test_benchmarks__each_is_run_by_a_test() -> None:
 def test_benchmarks__smallest_form(name: str, tmp_path: Path) -> None:
     arguments, expected = SMALLEST[name]
     command = [sys.executable, str(project.root() / "benchmarks" / f"{name}.py"), *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    own = os.environ | {"PYTHONPATH": str(project.root())}  # one uses another
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=own)
     assert done.returncode == 0, done.stderr[-2000:]
     assert expected in done.stdout
