@@ -20,7 +20,10 @@ from analysis.base.errors import BenchbookError
 from analysis.site.kernels.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-PACKAGE = Path(analysis.__file__).parent
+# The repository's own, or what is installed.
+PACKAGE = Path("src/analysis")
+if not PACKAGE.is_dir():
+    PACKAGE = Path(analysis.__file__).parent
 BASE = Path.cwd()
 BUILD = config.get("build", "config/config.yaml")
 SELFTEST = bool(config.get("contradictions"))
@@ -60,7 +63,7 @@ wildcard_constraints:
 
 def check_config(config):
     if dask := config.pop("dask", ""):
-        os.environ["BENCHBOOK_DASK"] = dask  # of stages: who reads a large campaign
+        os.environ.update(BENCHBOOK_DASK=dask)  # of stages: who reads a large campaign
     try:
         contents.complete(config, BASE, BASE / BUILD)
     except BenchbookError as error:
