@@ -37,6 +37,8 @@ ELSEWHERE = {
         '"--config", "measure=',
     ),
     "benchbook meters CLUSTER --nodes n[01-02]": ("tests/cli/test_meters.py", '"meters"'),
+    "benchbook meter-simulator": ("tests/measure/power/test_simulator.py", '"meter-simulator", "--port"'),
+    "benchbook meters local": ("tests/measure/power/test_simulator.py", '"meters", "here"'),
     "python3 -m venv tools && . tools/bin/activate && pip install dist/benchbook-*.whl": (
         ".ci/run",
         "tests/wheel.sh",

@@ -8,6 +8,7 @@ from typing import Protocol
 Level = str | int | float
 
 NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
+SIMULATED = "simulated"  # ends the name of each meter that is none
 
 # Words of verdicts as data -> as people read them, on the site, in notebooks and on a terminal.
 _DISPLAYED = {

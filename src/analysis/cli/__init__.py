@@ -157,7 +157,7 @@ def _parser() -> _Parser:
     listed = [__doc__, ""]
 
     def command(name: str, target: str, what: str) -> Any:
-        listed.append(f"  {name:<14}{what}")
+        listed.append(f"  {name:<17}{what}")
         one = commands.add_parser(name, description=what, examples=_EXAMPLES.get(name, ""))
         one.set_defaults(command=f"analysis.{target}")
         return one.add_argument
@@ -281,6 +281,13 @@ def _measuring(command: Any) -> None:
     add = command("meters", "cli.measure:meters", what)
     add("cluster", metavar="CLUSTER").completer = _names_of("clusters")
     add("--nodes", default="", help="nodes whose meters are read, like n[01-04]")
+
+    what = "serve this machine's load as the power of a meter, to try the rest without one"
+    add = command("meter-simulator", "cli.measure:simulate_meter", what)
+    add("--address", default="127.0.0.1", help="where it listens (default: 127.0.0.1, this machine only)")
+    add("--port", type=int, default=8017, help="0: any that is free (default: 8017)")
+    add("--idle", type=float, default=100.0, metavar="W", help="without load (default: 100)")
+    add("--busy", type=float, default=300.0, metavar="W", help="with all processors busy (default: 300)")
 
 
 def _own_project(command: Any) -> None:
@@ -428,5 +435,6 @@ _EXAMPLES = {
     "plan": "plan mine\nplan mine --runs\nplan --claim hpcg2014-ic-fdr-over-1gbe-5x",
     "progress": "progress mine",
     "meters": "meters mine --nodes 'n[01-04]'",
+    "meter-simulator": "meter-simulator\nmeter-simulator --idle 80 --busy 450",
     "completion": "completion bash >> ~/.bashrc",
 }

@@ -1,12 +1,15 @@
-"""``benchbook plan`` and ``meters``: the runs of a campaign, and one reading of each power meter."""
+"""``benchbook plan``, ``meters``, ``meter-simulator``: a campaign's runs, power meters, a simulated one."""
 
 import resource
+import signal
 import sys
+import threading
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
 from analysis.cli import BAD_INPUT, FINE, WRONG_USAGE
+from analysis.measure.power.bmc import LOOPBACK
 from analysis.measure.power.kinds import MeterCheck, trials
 from analysis.measure.progress import print_plan
 
@@ -41,6 +44,28 @@ def _lines(trial: MeterCheck) -> list[str]:
         f"{name:<24} {watts:8.1f} W  {trial.seconds:5.2f} s  {trial.type}, {trial.location}, {limit}"
         for name, watts in trial.watts.items()
     ]
+
+
+def simulate_meter(*, address: str, port: int, idle: float, busy: float) -> int:
+    """Serve this machine's load as watts until a signal ends it; `idle` and `busy` in W.
+
+    Raises `ConfigError` if the port is taken or the machine does not tell its load.
+    """
+    from analysis.measure.power import simulator
+
+    if not 0 <= idle <= busy:
+        what = f"{idle:g} W when idle and {busy:g} W when busy"
+        raise ConfigError.at("--idle", 0, what, "give --busy not less than --idle")
+    with simulator.server(address, port, simulator.SimulatedPower(idle, busy).watts) as service:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: threading.Thread(target=service.shutdown).start())
+        url = f"http://{address}:{service.server_address[1]}{simulator.RESOURCE}"
+        open_ = "" if address in LOOPBACK else ", insecure: true"
+        print("simulated power, from this machine's load; no energy is made of it. In the cluster's file:\n")
+        print(f'power:\n  meters:\n    - {{type: redfish, name: simulator, url: "{url}"{open_}}}\n')
+        print("Ctrl-C ends it", flush=True)
+        service.serve_forever()
+    return FINE
 
 
 def plan(name: str, *, claim: str, cluster: str, runs: bool, as_json: bool) -> int:

@@ -1,6 +1,7 @@
 """A campaign's power logs, declared or found: on the cluster's clock, with the nodes that meters feed."""
 
 import fnmatch
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from analysis.base.errors import BenchbookError, Fault, sparing
 from analysis.base.files import read_bytes
 from analysis.base.slurm import listed, named
 from analysis.base.units import SECOND, amount
+from analysis.base.words import SIMULATED
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.jobs import clock_offset
 from analysis.energy.points import INPUT, layers, outermost, point
@@ -47,6 +49,19 @@ def without_overlaps(ds: xr.Dataset) -> xr.Dataset:
     """Leave out of a log the meters whose watts others of it include, or that include those of others."""
     overlapping = ds.attrs.get("apart", ())
     return ds.sel(meter=[name for name in ds["meter"].values if name not in overlapping])
+
+
+def measured(ds: xr.Dataset, source: str) -> tuple[xr.Dataset, list[Fault]]:
+    """Leave out of a log the meters of a simulator, and say so: their watts were drawn by nothing."""
+    names = list(map(str, ds["meter"].values))
+    ends = re.compile(rf"(^|[:/]){SIMULATED}$")
+    # A meter's blanks have its own name, until its first reading has told what it is.
+    simulated = {part for name in names if ends.search(name) for part in (name, ends.sub("", name))}
+    if not simulated:
+        return ds, []
+    what = f"the power of {', '.join(sorted(simulated & set(names)))} is simulated"
+    kept = ds.sel(meter=[name for name in names if name not in simulated])
+    return kept, [Fault(source, 0, what, "no energy is made of it; read a meter")]
 
 
 _BY_RANKS = "a node's to the jobs on it by ranks"
@@ -278,7 +293,9 @@ class _LogFolder:
             return None
         self.faults += ds.attrs.get("warnings", [])
         if ds.attrs["kind"] == "power":
-            return ds
+            ds, faults = measured(ds, name)
+            self.faults += faults
+            return ds if ds.sizes["meter"] else None
         what = f"is of kind {ds.attrs['kind']}"
         self.faults.append(Fault(name, 0, what, "name the engine of the power log"))
         return None

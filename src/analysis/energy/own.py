@@ -12,7 +12,7 @@ import xarray as xr
 from analysis.base.errors import Fault
 from analysis.base.files import read_json
 from analysis.base.slurm import short
-from analysis.energy.meters import Log, chosen, with_declared, without_overlaps
+from analysis.energy.meters import Log, chosen, measured, with_declared, without_overlaps
 from analysis.energy.points import layers, outermost
 
 SUMMARY = ".summary.json"
@@ -48,6 +48,10 @@ def own_logs(
     names: set[str] = set()
     for path, ds in found:
         name, summary = f"{folder.name}/{path.name}", _summary(path)
+        ds, simulated = measured(ds, name)
+        out.faults += simulated
+        if simulated and not ds.sizes["meter"]:
+            continue
         if not summary.get("meters"):
             others.append(Log(name, with_declared(without_overlaps(ds), power), {}, AT_ONCE))
             continue

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from analysis.base.words import SIMULATED
 from analysis.measure.power.config import MeterSpec
 from analysis.measure.power.meters import Context, Meter, MeterError, quantity, watts
 
@@ -16,6 +17,7 @@ _DCMI = re.compile(r"Instantaneous power reading\s*:\s*(\S+(?:\s+\S+)?)\s*$", re
 _STATE = re.compile(r"Power reading state is\s*:\s*(\S+)")
 _SENSOR = re.compile(r"Sensor Reading\s*:\s*([\d.,]+)\s*(?:\([^)]*\))?\s*(\w+)")
 _LARGEST = 4 << 20  # B; a resource about power has a few thousand
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
@@ -88,6 +90,8 @@ class RedfishMeter(Meter):
         """Return how the connection is secured; None for plain http, where that is declared."""
         options = self.spec.options
         insecure = bool(options.get("insecure", False))
+        if scheme == "http" and self._host in LOOPBACK and "password" not in options:
+            return None  # no secret is sent, and nobody else listens
         if insecure:
             what = "plain http" if scheme == "http" else "a certificate that nobody checks"
             danger = "whoever is on the network can read or take over the password"
@@ -112,9 +116,8 @@ class RedfishMeter(Meter):
         if not found:
             raise MeterError("the resource holds no power")
         # One reading is the meter itself; several have the names that the resource gives them.
-        return self.found(
-            {self.name if len(found) == 1 else f"{self.name}:{label}": w for label, w in found.items()}
-        )
+        alone = len(found) == 1 and SIMULATED not in found
+        return self.found({self.name if alone else f"{self.name}:{label}": w for label, w in found.items()})
 
     def _get(self) -> Any:
         try:
