@@ -115,7 +115,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         os.utime(path, (1_000, 1_000))
     os.utime(tree, (2_000, 2_000))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(building, "_PACKAGE", tmp_path / "src")
+    monkeypatch.setattr(building.project, "PACKAGE", tmp_path / "src")
     return tmp_path
 
 

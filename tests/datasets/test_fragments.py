@@ -142,6 +142,12 @@ def test_ingest__other_code_applications_or_power_read_all_runs_again(
     with monkeypatch.context() as patch:
         patch.setattr(fragments.project, "root", lambda: tmp_path)
         assert fragments.reader_digest({}, {}) != plain
+    with monkeypatch.context() as patch:  # the compiled core counts as code does
+        files = fragments.project.code_files
+        patch.setattr(
+            fragments.project, "code_files", lambda room: [f for f in files(room) if f.suffix != ".wasm"]
+        )
+        assert fragments.reader_digest({}, {}) != plain
 
 
 def _add_and_ingest(raw: Path, out: Path, runs: tuple[str, ...], start: object) -> None:

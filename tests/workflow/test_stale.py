@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base import project
 from analysis.readers import ENGINES
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,7 @@ def imports_at_the_top() -> Iterator[str]:
 
 def listed() -> dict[str, set[str]]:
     """Return the rooms that the rule of each stage watches."""
-    names: dict[str, tuple[str, ...]] = {}
+    names = {"READ": project.READ}
     for line in re.findall(r"^[A-Z]+ = \(.*\)$", RULES, re.MULTILINE):
         if '"base"' in line or "*READ" in line:
             exec(line, names)
@@ -118,6 +119,14 @@ def test_rules__each_stage_is_run_by_one_rule() -> None:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     }
     assert set(listed()) == functions - {"declare", "run"}
+
+
+def test_code_files__are_those_that_no_import_shows_too() -> None:
+    core = PACKAGE / "readers/core/core.wasm"
+    assert core in project.code_files(PACKAGE / "readers")
+    assert not [path for path in project.code_files(PACKAGE / "site") if "kernels" in path.parts]
+    assert project.code_files(PACKAGE / "site/kernels")
+    assert not [path for path in project.code_files(PACKAGE) if "__pycache__" in path.parts]
 
 
 def test_closure__follows_lazy_imports_and_names() -> None:

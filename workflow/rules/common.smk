@@ -79,7 +79,7 @@ def start_pages():
 
 
 # ---- The rooms of the package that a stage can reach; a test compares these lists with the imports.
-READ = ("base", "schema", "readers", "energy", "model", "datasets")
+READ = project.READ
 JUDGE = (*READ, "estimates", "claims")
 
 
@@ -98,20 +98,11 @@ def code_of(*rooms):
 @functools.cache
 def digest_of(room):
     digest = hashlib.sha256()
-    for path in files_of(PACKAGE / room):
+    for path in project.code_files(PACKAGE / room):
         content = path.read_bytes()
         name = path.relative_to(PACKAGE)
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.digest()
-
-
-def files_of(room):
-    """List the files of a room or a module; `site/kernels` counts as a room of its own."""
-    if room.is_file():
-        return [room]
-    out = {"__pycache__"} | ({"kernels"} if room.name == "site" else set())
-    found = (path for path in room.rglob("*") if path.is_file())
-    return sorted(path for path in found if not out & set(path.relative_to(room).parts))
 
 
 # ---- Names.

@@ -14,6 +14,17 @@ from analysis.base.errors import ConfigError
 from analysis.base.yaml import Where, line_at, read
 
 CONFIG = Path("config/config.yaml")
+PACKAGE = Path(__file__).parents[1]
+READ = ("base", "schema", "readers", "energy", "model", "datasets")  # rooms that decide what a dataset holds
+
+
+def code_files(room: Path) -> list[Path]:
+    """List the files of a room or a module, those that are no Python too; `site/kernels` is its own room."""
+    if room.is_file():
+        return [room]
+    out = {"__pycache__"} | ({"kernels"} if room.name == "site" else set())
+    found = (path for path in room.rglob("*") if path.is_file())
+    return sorted(path for path in found if not out & set(path.relative_to(room).parts))
 
 
 def root(start: str | Path | None = None) -> Path:

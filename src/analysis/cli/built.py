@@ -10,9 +10,6 @@ from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
 
-# What datasets are computed by, as the workflow has it (READ in workflow/rules/common.smk).
-ROOMS = ("base", "schema", "readers", "energy", "model", "datasets")
-_PACKAGE = Path(__file__).parents[1]
 _LINES = 12  # of a failed build that are repeated
 
 
@@ -74,5 +71,5 @@ def _sources(name: str, base: Path) -> Iterator[Path]:
     yield from (base / "config" / "model").rglob("*.yaml")
     raw = project.raw(name, base)
     yield from (path for path in (raw, *raw.rglob("*")) if path.exists())
-    for room in ROOMS:
-        yield from (_PACKAGE / room).rglob("*.py")
+    for room in project.READ:
+        yield from project.code_files(project.PACKAGE / room)

@@ -35,8 +35,7 @@ from analysis.energy.attribution import RunEnergy
 from analysis.schema.campaigns import Application
 
 NAME = "fragments.sqlite"
-# The rooms that decide what is read of a run, and the libraries that its numbers pass through.
-_ROOMS = ("base", "schema", "readers", "energy", "model", "datasets")
+# The libraries that a run's numbers pass through.
 _LIBRARIES = ("numpy", "pandas", "xarray", "pyarrow", "h5py", "h5netcdf")
 _SETTLED = 5_000_000_000  # ns; file systems count in up to 2 s
 _TABLE = (
@@ -51,10 +50,9 @@ _PLAIN = ("row", "files", "sources", "repeats", "faults", "extra", "contradictio
 def reader_digest(applications: Mapping[str, Application], power: Mapping[str, Any]) -> str:
     """Digest what decides what is read of a file: code, libraries, applications, declared power."""
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for room in _ROOMS:
-        for path in sorted((package / room).rglob("*.py")):
-            digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    for room in project.READ:
+        for path in project.code_files(project.PACKAGE / room):
+            digest.update(f"{path.relative_to(project.PACKAGE)}\0".encode() + path.read_bytes())
     for path in sorted((project.root() / "config" / "formats").rglob("*.py")):
         digest.update(f"{path.name}\0".encode() + path.read_bytes())
     known = {name: repr(one) for name, one in applications.items()}
