@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -152,40 +152,44 @@ class Started:
         return self.base / "data/raw/.running/c" / self.run
 
 
+def written(
+    base: Path,
+    program: str = f"echo '{RESULT}'",
+    *,
+    arguments: str = "[]",
+    inputs: str = "",
+    factors: str = "nodes: 1",
+    environment: str = "{}",
+    library: str = "/nowhere/libmpiP.so",
+) -> dict[str, str]:
+    """Return the files of a project whose program is a shell script, by their names."""
+    values = {"base": base, "arguments": arguments, "inputs": inputs, "factors": factors}
+    values |= {"environment": environment, "library": library}
+    return {
+        "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",
+        "config/clusters/here.yaml": CLUSTER.format(**values),
+        "config/applications/alpha.yaml": ALPHA.format(**values),
+        "config/campaigns/c.yaml": CAMPAIGN.format(**values),
+        "inputs/in.k": "model\n",
+        "mpirun": MPIRUN,
+        "program": f"#!/bin/sh\n{program}\n",
+    }
+
+
+def lay_out(base: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_text(text, encoding="utf-8")
+        (base / name).chmod(0o755)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """Return a function that makes a project whose program is a shell script."""
 
-    def make(
-        program: str = f"echo '{RESULT}'",
-        *,
-        arguments: str = "[]",
-        inputs: str = "",
-        factors: str = "nodes: 1",
-        environment: str = "{}",
-        library: str = "/nowhere/libmpiP.so",
-    ) -> Started:
+    def make(*program: str, **given: str) -> Started:
         base = tmp_path / "project"
-        values: dict[str, object] = {
-            "base": base,
-            "arguments": arguments,
-            "inputs": inputs,
-            "factors": factors,
-        }
-        values |= {"environment": environment, "library": library}
-        files = {
-            "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",
-            "config/clusters/here.yaml": CLUSTER.format(**values),
-            "config/applications/alpha.yaml": ALPHA.format(**values),
-            "config/campaigns/c.yaml": CAMPAIGN.format(**values),
-            "inputs/in.k": "model\n",
-            "mpirun": MPIRUN,
-            "program": f"#!/bin/sh\n{program}\n",
-        }
-        for name, text in files.items():
-            (base / name).parent.mkdir(parents=True, exist_ok=True)
-            (base / name).write_text(text, encoding="utf-8")
-            (base / name).chmod(0o755)
+        lay_out(base, written(base, *program, **given))
         (base / "workflow").symlink_to(ROOT / "workflow")
         return Started(base)
 

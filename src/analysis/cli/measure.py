@@ -3,7 +3,7 @@
 import resource
 import signal
 import sys
-import threading
+from contextlib import suppress
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
@@ -56,9 +56,10 @@ def simulate_meter(*, address: str, port: int, idle: float, busy: float) -> int:
     if not 0 <= idle <= busy:
         what = f"{idle:g} W when idle and {busy:g} W when busy"
         raise ConfigError.at("--idle", 0, what, "give --busy not less than --idle")
-    with simulator.server(address, port, simulator.SimulatedPower(idle, busy).watts) as service:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: threading.Thread(target=service.shutdown).start())
+    for number in (signal.SIGTERM, signal.SIGINT):  # a shell that starts it beside others ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)
+    power = simulator.SimulatedPower(idle, busy)
+    with simulator.server(address, port, power.watts) as service, suppress(KeyboardInterrupt):
         url = f"http://{address}:{service.server_address[1]}{simulator.RESOURCE}"
         open_ = "" if address in LOOPBACK else ", insecure: true"
         print("simulated power, from this machine's load; no energy is made of it. In the cluster's file:\n")

@@ -27,8 +27,8 @@ from analysis.estimates.campaign import load_campaign
 from analysis.measure.power import simulator
 from analysis.schema import storage
 
-from ..conftest import ROOT
-from ..test_launch import ALPHA, CAMPAIGN, CLUSTER, MPIRUN, RESULT
+from ..test_launch import RESULT, lay_out, written
+from ..test_workflow_rules import whole
 
 # Of proc(5): user, nice, system, idle, iowait, irq, softirq, steal, and guest, which user has too.
 STAT = "cpu  {user} 10 {system} {idle} {wait} 0 5 0 {guest} 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
@@ -101,32 +101,16 @@ claims:
 
 def project(base: Path) -> Path:
     """Lay out a project whose program works for three seconds, with one thread and with two."""
-    values = {"base": base, "arguments": "[]", "inputs": "", "environment": "{}", "library": "/nowhere"}
-    campaign = CAMPAIGN.format(factors="nodes: 1, threads: [1, 2]").replace("repeats: 1", "repeats: 2")
     work = "end=$(($(date +%s) + 3))\nwhile [ $(date +%s) -lt $end ]; do :; done"
-    files = {
-        "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",
-        "config/clusters/here.yaml": CLUSTER.format(**values).replace(
-            "cores: auto", 'cores: ["0", "1"]\n  oversubscribe: true'
-        ),
-        "config/applications/alpha.yaml": ALPHA.format(**values).replace(
-            "launch:\n", "launch:\n  threads: true\n"
-        ),
-        "config/campaigns/c.yaml": campaign,
-        "config/claims/ours.yaml": CLAIM,
-        "inputs/in.k": "model\n",
-        "mpirun": MPIRUN,
-        "program": f"#!/bin/sh\n{work}\necho '{RESULT}'\n",
-    }
-    for name, text in files.items():
-        (base / name).parent.mkdir(parents=True, exist_ok=True)
-        (base / name).write_text(text, encoding="utf-8")
-        (base / name).chmod(0o755)
-    (base / "workflow").symlink_to(ROOT / "workflow")
-    for name in ("src/analysis/site/templates", "src/proxy", "data/raw/c/runs"):
-        (base / name).mkdir(parents=True)
-    (base / "environment.yml").symlink_to(ROOT / "environment.yml")
-    return base
+    files = written(base, f"{work}\necho '{RESULT}'", factors="nodes: 1, threads: [1, 2]")
+    for name, old, new in (
+        ("clusters/here", "cores: auto", 'cores: ["0", "1"]\n  oversubscribe: true'),
+        ("applications/alpha", "launch:\n", "launch:\n  threads: true\n"),
+        ("campaigns/c", "repeats: 1", "repeats: 2"),
+    ):
+        files[f"config/{name}.yaml"] = files[f"config/{name}.yaml"].replace(old, new)
+    lay_out(base, files | {"config/claims/ours.yaml": CLAIM})
+    return whole(base)
 
 
 def command(base: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -56,10 +56,16 @@ def server(address: str, port: int, watts: Callable[[], float]) -> ThreadingHTTP
 
         def do_GET(self) -> None:
             """Serve the power, and the way to it."""
-            found = {"/redfish/v1/": {"Chassis": {"@odata.id": RESOURCE}}, RESOURCE: None}
-            known = self.path in found
-            body = json.dumps((found[self.path] or resource(watts())) if known else {}).encode()
-            self.send_response(200 if known else 404)
+            status = 200
+            found: dict[str, Any] = {}
+            if self.path == RESOURCE:
+                found = resource(watts())
+            elif self.path == "/redfish/v1/":
+                found = {"Chassis": {"@odata.id": RESOURCE}}
+            else:
+                status = 404
+            body = json.dumps(found).encode()
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
