@@ -49,7 +49,7 @@ def test_card__is_the_verdict_its_number_what_it_rests_on_and_the_price(tmp_path
     assert card(text, 1) == (
         "Is InfiniBand worth it? The report: “FDR InfiniBand is 4.5 times faster than 10GbE” "
         "✕ does not hold 0.98× [0.95, 1.02] The runs do not show what the report claims. "
-        "Rests on 6 runs of our own, on the same hardware and software. "
+        "Rests on 12 runs of our own, on the same hardware and software. "
         "Settling it: 12 runs, 192.5 node hours. Evidence All 6 claims"
     )
     assert "No run here can test it. Rests on the report's own numbers." in card(text, 2).replace(
@@ -86,7 +86,8 @@ def test_card__of_a_claim_that_is_gone_says_so(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_card__names_the_application_that_ran_instead(distances: list[Any], n: int, rests: str) -> None:
-    found = site_mock.ratio("c", "t", "s", "cannot tell", (1.5, 1.5, 1.5), 7.0, evidence="published", n=n)
+    numbers, runs = (1.5, 1.5, 1.5), [f"{i:03d}" for i in range(n)]
+    found = site_mock.ratio("c", "t", "s", "cannot tell", numbers, 7.0, evidence="published", runs=runs)
     row = scoreboard.rows(
         scoreboard.board([replace(found, distance="scaled", distances=distances)]), every=True
     )

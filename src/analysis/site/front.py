@@ -62,7 +62,8 @@ class Card:
             return phrase
         ran = [one for one in lead.distances if one["factor"] == "application" and one["distance"] != "same"]
         of = f" of {ran[0]['found']}" if ran else ""
-        count = f"{lead.n or 'no'} {phrase if lead.n != 1 else phrase.replace('runs', 'run', 1)}"
+        runs = len(lead.runs)  # of both sides; `n` counts those of one, or pairs, or groups
+        count = f"{runs or 'no'} {phrase if runs != 1 else phrase.replace('runs', 'run', 1)}"
         return f"{count}{of}, {_PLACES[self.row.ground.name]}"
 
     @property
