@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.base import files, project, slurm
-from analysis.measure import books, executor, finish, folders, launch, record, workflow
+from analysis.measure import attempts, books, executor, folders, launch, progress, record, workflow
 from analysis.measure.executor import patch_executor, start_command
 from analysis.provenance import manifest
 
@@ -56,14 +56,14 @@ def test_started__a_job_that_is_killed_at_once_has_a_record_with_its_reason(
     assert found["slurm"]["comment"] == f"rule_run_wildcards_c_{run.name}"
     # While it is in the queue nothing is known; what tidies leaves the note alone.
     squeue(tmp_path, monkeypatch, "7|RUNNING\n")
-    finish.tidy(base, "c")
-    assert finish.started(base, "c") == []
+    attempts.tidy(base, "c")
+    assert attempts.started(base, "c") == []
     assert note.exists()
     squeue(tmp_path, monkeypatch, "7|CANCELLED\n")
     rows = f"CANCELLED by 0|rule_run_wildcards_c_{run.name}|5f3a|testbed"
     foreign = "FAILED|rule_run_wildcards_c_another|77aa|testbed"
     stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\necho '{rows}'; echo '{foreign}'\n")
-    (line,) = finish.started(base, "c")
+    (line,) = attempts.started(base, "c")
     why = "it ended before it had the run: Slurm says CANCELLED by 0 (root): out of breath"
     assert line == f"{run.name}.failed-1: failed: {why}"
     kept = files.read_json(folders.finished(base, "c") / f"{run.name}.failed-1" / "run.json")
@@ -90,11 +90,11 @@ def test_started__each_start_of_a_job_is_an_attempt_and_a_recorded_one_is_none(
     notes = folders.noted(base, "c")
     assert len(notes) == 2
     # The first start is over once there is a second one: but only a note tells, and that one has its record.
-    finish.started(base, "c")
+    attempts.started(base, "c")
     assert [path.name for path in folders.noted(base, "c")] == ["7.0.json"]
     squeue(tmp_path, monkeypatch, "7|COMPLETED\n")
     stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
-    (line,) = finish.started(base, "c")
+    (line,) = attempts.started(base, "c")
     assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run")
     assert folders.noted(base, "c") == {}
     assert folders.measured(base, "c", run)
@@ -106,7 +106,7 @@ def test_started__the_controller_is_believed_while_the_accounting_is_late(
     begin(base, workflow.plan("c", base).runs[0].name)
     squeue(tmp_path, monkeypatch, "7|NODE_FAIL\n")
     stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
-    (line,) = finish.started(base, "c")
+    (line,) = attempts.started(base, "c")
     assert "it ended before it had the run: Slurm says NODE_FAIL: " in line
 
 
@@ -115,8 +115,64 @@ def test_started__silent_slurm_decides_nothing(
 ) -> None:
     begin(base, workflow.plan("c", base).runs[0].name)
     stand_in(tmp_path, monkeypatch, "squeue", "#!/bin/sh\nexit 1\n")
-    assert finish.started(base, "c") == []
+    why = "Slurm does not answer (no answer): 1 job has started without a record yet"
+    assert attempts.started(base, "c") == [f"c: {why}; give the same command again once it does"]
     assert len(folders.noted(base, "c")) == 1
+    # Without a job that waits for its record nothing is asked, and nothing is said.
+    (folders.running(base, "c") / ".started/7.0.json").unlink()
+    assert attempts.started(base, "c") == []
+
+
+def laid_out(base: Path, run: str, job: str) -> None:
+    """Lay the folder of a run out as a job of Slurm does, which is killed then."""
+    work = folders.reserve(base, "c", run)
+    folders.write_json(work / folders.OWNER, {"job_id": job, "host": "n1", "pid": 1, "started": 1})
+    (work / "1").mkdir()
+    head = {"run": run, "job_id": job, "command": ["x"], "environment": {}}
+    folders.write_json(work / "1" / folders.HEAD, {**head, "result": {"file": "stdout.txt", "text": "x"}})
+
+
+def test_books__a_job_that_was_killed_has_a_record_while_the_campaign_runs(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two are killed at their start, one as it runs, one runs: the three have records at the next look."""
+    names = [run.name for run in workflow.plan("c", base).runs]
+    for number, name in enumerate(names[:4], 7):
+        begin(base, name, SLURM_JOB_ID=str(number))
+    laid_out(base, names[2], "9")
+    laid_out(base, names[3], "10")
+    squeue(tmp_path, monkeypatch, "7|FAILED\n9|NODE_FAIL\n10|RUNNING\n")  # and 8 is forgotten
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    keeper = books.Books("c", base, sure=0)
+    keeper.keep()
+    assert folders.recorded(base, "c") == {f"{name}.failed-1" for name in names[:3]}
+    assert [path.name for path in folders.noted(base, "c")] == ["10.0.json"]
+    said = capsys.readouterr().err.splitlines()
+    assert {line.partition(": ")[0] for line in said} == {f"{name}.failed-1" for name in names[:3]}
+    # The next look finds nothing new.
+    keeper.keep()
+    assert len(folders.recorded(base, "c")) == 3
+    assert manifest.check(project.raw("c", base), "data/raw/c")[0] == 3
+
+
+def test_books__a_job_counts_as_gone_after_a_while_and_waits_by_name(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its record may be on its way: another node's folder is seen late."""
+    begin(base, workflow.plan("c", base).runs[0].name)
+    squeue(tmp_path, monkeypatch, "7|FAILED\n")
+    books.Books("c", base).keep()
+    assert folders.recorded(base, "c") == set()
+    plan = workflow.plan("c", base)
+    state = progress.Observer(plan, plan.runs).look(0.0)
+    assert state.note == "1 job has started and ended without a record yet"
+    stand_in(tmp_path, monkeypatch, "squeue", "#!/bin/sh\nexit 1\n")
+    keeper = books.Books("c", base)
+    keeper.keep()
+    keeper.keep()
+    assert capsys.readouterr().err.count("Slurm does not answer (no answer): 1 job has started") == 1
+    state = progress.Observer(plan, plan.runs).look(0.0)
+    assert state.note == "Slurm does not answer; 1 job has started without a record yet"
 
 
 def test_executor__a_run_starts_without_a_second_snakemake(base: Path) -> None:

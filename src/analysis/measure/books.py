@@ -16,7 +16,7 @@ from pathlib import Path
 
 from analysis.base import files, shell
 from analysis.base.errors import BenchbookError
-from analysis.measure import accounting, folders, resume, workflow
+from analysis.measure import accounting, attempts, folders, resume, workflow
 from analysis.measure.accounting import SACCT
 from analysis.provenance import manifest
 
@@ -79,8 +79,11 @@ def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
 class Books:
     """Keeps the books of a campaign that is being measured; `go_on` if equal failures shall not stop it."""
 
-    def __init__(self, campaign: str, base: Path, *, go_on: bool = False) -> None:
+    def __init__(
+        self, campaign: str, base: Path, *, go_on: bool = False, sure: float = attempts.SURE
+    ) -> None:
         self._campaign, self._base, self._go_on = campaign, base, go_on
+        self._seen, self._said = attempts.Seen(sure), set[str]()
         self._before = folders.recorded(base, campaign)
         self._there = set[str]()
         self._asked = time.monotonic()
@@ -88,7 +91,14 @@ class Books:
         (folders.running(base, campaign) / STOPPED).unlink(missing_ok=True)
 
     def keep(self) -> None:
-        """Take in what has arrived since the last call."""
+        """Take in what has arrived since the last call, and record jobs that are gone without a record."""
+        if workflow.on_slurm(self._campaign, self._base):
+            with kept(self._base, self._campaign, 0) as mine:
+                lines = attempts.started(self._base, self._campaign, self._seen) if mine else []
+            for line in lines:
+                if line not in self._said:
+                    print(line, file=sys.stderr, flush=True)
+            self._said = set(lines)
         there = folders.recorded(self._base, self._campaign)
         if there != self._there:
             self._there = there

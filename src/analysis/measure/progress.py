@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from analysis.base import files, project, slurm
 from analysis.base.words import table
-from analysis.measure import accounting, folders, workflow
+from analysis.measure import accounting, attempts, folders, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.schema.campaigns import DEFAULTS
@@ -127,6 +127,7 @@ class Observer:
         self._slurm = launch.scheduler == "slurm"
         self._start_up = launch.start_up
         self._done: dict[str, _Attempt | None] = {}
+        self._seen = attempts.Seen()
         self._failed_before = frozenset(self._failures()) if resumed else frozenset()
 
     def look(self, now: float) -> Progress:
@@ -190,12 +191,19 @@ class Observer:
                 continue  # it ends just now
             found[name] = _Attempt(self.runs[name], since, max(now, since))
             jobs[name] = str(owner.get("job_id", ""))
+        notes = attempts.without_end(self._base, self._campaign, self._seen) if self._slurm else {}
+        started = {accounting.number(note) for note in notes.values()}
+        asked = {*started, *(job.partition(":")[0] for job in jobs.values())} - {""}
         try:
-            states = slurm.states(filter(None, jobs.values()), 30) if self._slurm else {}
+            states = slurm.states(asked, 30) if self._slurm else {}
         except slurm.NoAnswerError:
-            return found, set(), "Slurm does not answer"
-        gone = {name for name, job in jobs.items() if job and slurm.terminal(states.get(job, "CANCELLED"))}
-        return {name: one for name, one in found.items() if name not in gone}, gone, ""
+            waits = f"; {attempts.of_jobs(len(started))} without a record yet" if started else ""
+            return found, set(), f"Slurm does not answer{waits}"
+        over = {job for job in asked if slurm.terminal(states.get(job, "CANCELLED"))}
+        gone = {name for name, job in jobs.items() if job.partition(":")[0] in over}
+        left = f"{attempts.of_jobs(len(started & over))} and ended without a record yet"
+        note = left if started & over else ""
+        return {name: one for name, one in found.items() if name not in gone}, gone, note
 
 
 class _Pace:

@@ -1,0 +1,165 @@
+"""Jobs that have started: what is known of one that left no record becomes a failed attempt."""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis.base import files, slurm
+from analysis.base.errors import ConfigError
+from analysis.base.slurm import named_user, node_names
+from analysis.measure import accounting, folders
+from analysis.measure.accounting import Account, without_record
+from analysis.measure.job import allocate
+from analysis.measure.launch import recover
+from analysis.measure.matrix import Run
+from analysis.measure.workflow import TOGETHER, plan
+from analysis.schema.records import section
+
+SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind
+
+
+class Seen:
+    """What earlier looks have found: a record is read once, and a job counts as gone after `patience` s."""
+
+    def __init__(self, patience: float = 0.0) -> None:
+        self._patience = patience
+        self._starts: dict[str, tuple[str, int]] = {}
+        self._gone: dict[Path, float] = {}
+
+    def starts(self, base: Path, campaign: str) -> set[tuple[str, int]]:
+        """Return the starts of jobs that have a record."""
+        for name in folders.recorded(base, campaign) - self._starts.keys():
+            self._starts[name] = _start(
+                files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+            )
+        return set(self._starts.values())
+
+    def gone(self, note: Path, *, alive: bool) -> bool:
+        """Tell whether the job of a note has been gone long enough."""
+        if alive:
+            self._gone.pop(note, None)
+            return False
+        now = time.monotonic()
+        return now - self._gone.setdefault(note, now) >= self._patience
+
+
+def tidy(base: Path, campaign: str) -> None:
+    """Record what killed jobs left and no later job of the same run has found."""
+    for work in sorted(folders.running(base, campaign).glob("*")):
+        if work.name in (folders.STARTED, TOGETHER):
+            continue
+        with contextlib.suppress(folders.BusyError):
+            if work.is_dir() and not folders.alive(work):
+                shutil.rmtree(work) if work.name.startswith(".") else recover(work)
+    runs = folders.finished(base, campaign)
+    for path in list(runs.iterdir()) if runs.is_dir() else ():
+        folders.drop_empty(base, campaign, path.name)  # Snakemake makes them, and a kill leaves them
+
+
+def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
+    """Record jobs that have started, are gone and have no record: a failed attempt and a line each.
+
+    With `seen`, what earlier looks have found is not read again.
+    """
+    seen = seen or Seen()
+    notes = without_end(base, campaign, seen, tidied=True)
+    try:
+        states = slurm.states((accounting.number(note) for note in notes.values()), 30)
+    except slurm.NoAnswerError as error:
+        what = f"Slurm does not answer ({files.one_line(str(error))[:200]})"
+        left = f"{of_jobs(len(notes))} without a record yet"
+        return [f"{campaign}: {what}: {left}; give the same command again once it does"]
+    works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
+    owned = {accounting.number(folders.owner(work)): work for work in works}
+    lines = []
+    for path, note in notes.items():
+        job, state = _start(note)[0], states.get(_start(note)[0], "")
+        again = any(_start(other) > _start(note) and _start(other)[0] == job for other in notes.values())
+        if not again and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
+            continue
+        try:
+            if not again and job in owned:
+                recover(owned.pop(job))  # what it has left is its record, and said
+                if _start(note) in seen.starts(base, campaign):
+                    path.unlink()
+                    continue
+            run = plan(campaign, base).run(str(note["run"]))
+            lines += _attempt(base, campaign, run, note, _why(base, campaign, path, note, state, again=again))
+            path.unlink()
+        except ConfigError as error:  # a run that the matrix has no more
+            lines.append(f"{path}:0: job {job} has no record ({error}); remove this note if you know of it")
+        except OSError as error:
+            what = f"job {job} has no record, and none can be written ({error.strerror})"
+            lines.append(f"{path}:0: {what}; make room, then give the same command again")
+    return lines
+
+
+def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) -> dict[Path, dict[str, Any]]:
+    """Return the notes of started jobs that have no record yet; if `tidied`, those of others are removed."""
+    notes = folders.noted(base, campaign)
+    starts = seen.starts(base, campaign) if notes else set()
+    for path in [path for path, note in notes.items() if _start(note) in starts]:
+        notes.pop(path)
+        if tidied:
+            path.unlink(missing_ok=True)
+    return notes
+
+
+def of_jobs(number: int) -> str:
+    """Return that so many jobs have started, as a part of a sentence."""
+    return f"{number} job{'s have' if number != 1 else ' has'} started"
+
+
+def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: str, *, again: bool) -> str:
+    """Say what is known of the end of a job that has left its note alone."""
+    job = _start(note)[0]
+    # The controller knows at once what the accounting has seconds later.
+    failed = "" if state == "COMPLETED" else named_user(state)
+    said = "it was started again" if again else slurm.ended(job, note["slurm"]) or failed
+    log = base / "results/logs/run" / campaign / f"{note['run']}.log"
+    last = "" if again else _last_line(log, path.stat().st_mtime)
+    known = ["it ended before it had the run", *([f"Slurm says {said}"] if said else []), last]
+    return ": ".join(filter(None, known))
+
+
+def _start(record: Mapping[str, Any]) -> tuple[str, int]:
+    """Return a job's number, and how often Slurm had started it again."""
+    restarts = str(section(record, "slurm").get("restarts") or "0")
+    return accounting.number(record), int(restarts) if restarts.isdecimal() else 0
+
+
+def _last_line(log: Path, since: float) -> str:
+    """Return what a job has said last, in its log."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_mtime >= since - 1:
+            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+            return files.one_line(next((line for line in reversed(lines) if line.strip()), ""))[:300]
+    return ""
+
+
+def lost(base: Path, found: Account) -> list[str]:
+    """Record jobs that ended badly before they had their run: a failed attempt and a line each."""
+    lines = []
+    for job, run in without_record(base, found, found.states).items():
+        why = f"it ended before it had the run: Slurm says {named_user(found.states[job])}"
+        lines += _attempt(base, found.campaign, run, {"job_id": job}, why)
+    return lines
+
+
+def _attempt(base: Path, campaign: str, run: Run, known: Mapping[str, Any], why: str) -> list[str]:
+    """Record a failed attempt at a run of which nothing but its job is known; a line for each job of it."""
+    lines = []
+    hosts = ["unknown"] * run.nodes  # which nodes they were stands in Slurm's record
+    for own in allocate(plan(campaign, base).declared, run, hosts).jobs:
+        name = folders.failed_name(base, campaign, own.name)
+        nodes = node_names(str(known.get("node_list") or ""))
+        more = {"run": name, "attempt_at": own.name, "node_list": nodes, "reason": why, "exit_code": None}
+        folder = folders.running(base, campaign) / f".{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        folders.write_json(folder / folders.RECORD, {**own.head, **known, **more, "state": "failed"})
+        folders.publish(folder, base, campaign, name)
+        lines.append(f"{name}: failed: {why}")
+    return lines
