@@ -56,6 +56,44 @@ def test_matrix__combination_of_two_subsets_runs_once(changed: Changed) -> None:
     assert (len(plan.runs), plan.shared) == (30 + 2 + 5, 1)
 
 
+AGAIN = """
+    - name: again
+      why: which calls the small case makes, and with which messages
+      application: alpha
+      case: small
+      {}
+"""
+LAST = "why: the large case does not fit one node}\n"
+
+
+def test_matrix__profiled_subset_is_preloaded_and_not_timed(changed: Changed) -> None:
+    again = AGAIN.format("profiled: ipm\n      factors: {nodes: 2, mpi: ompi}")
+    plan = expand(changed((LAST, f"why: the large one is too large}}{again}")))
+    assert (len(plan.runs), plan.shared) == (30 + 3, 0)
+    found = {
+        (run.factors["profiler"], run.subset): allocate(plan.declared, run, ["n1", "n2"]).jobs[0]
+        for run in plan.runs
+        if run.nodes == 2 and run.factors["mpi"] == "ompi" and run.case == "small"
+    }
+    said = {key: (job.head["timing"], job.head["profile"], job.head["preload"]) for key, job in found.items()}
+    assert said == {
+        ("none", "scaling"): (True, "", ""),
+        ("ipm", "again"): (False, "*.ipm.xml", "/opt/ipm/lib/libipm.so"),
+    }
+    assert "/opt/ipm/lib/libipm.so" in found["ipm", "again"].command
+
+
+def test_matrix__run_is_timed_or_profiled_not_both(changed: Changed) -> None:
+    timed = AGAIN.format("factors: {profiler: ipm, nodes: 2, mpi: ompi}")
+    again = timed + AGAIN.replace("again", "profiles").format(
+        "profiled: ipm\n      factors: {nodes: 2, mpi: ompi}"
+    )
+    with pytest.raises(
+        ConfigError, match=r"c.yaml:23: subsets 'again' and 'profiles' share runs, one is 'profiled'"
+    ):
+        expand(changed((LAST, f"why: the large one is too large}}{again}")))
+
+
 @pytest.mark.parametrize(
     ("factors", "expected"),
     [
@@ -92,6 +130,20 @@ def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expe
         ("interconnect: ib, ", "", 10, "does not say which interconnect; choose: ib, eth"),
         ("cpu: new", "profiler: ipm+mpip", 8, "never two in one run"),
         ("cpu: new", "profiler: mpip", 8, "unknown profiler 'mpip'; known: none, ipm"),
+        ("repeats: 3\n  factors", "repeats: 3\n  profiled: ipm\n  factors", 8, "unknown key 'profiled'"),
+        (
+            "case: [small, large]",
+            "case: small\n      profiled: mpip",
+            14,
+            "unknown profiler 'mpip'; known: none",
+        ),
+        (
+            "case: [small, large]",
+            "case: small\n      profiled: none",
+            14,
+            "profiled: 'none' is not allowed here",
+        ),
+        ("factors: {nodes", "profiled: ipm\n      factors: {profiler: ipm, nodes", 14, "keep the factor if"),
         ("cpu: new", "tuning: fca-mxm", 10, "tuning 'fca-mxm' is not for mpich"),
         ("repeats: 3", "repeats: 0", 7, "matrix.repeats"),
         ("repeats: 3", "repeats: 3.0", 7, "matrix.repeats: 3.0 is not allowed here"),

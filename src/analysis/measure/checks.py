@@ -54,7 +54,7 @@ class Checker:
 
     def require(
         self,
-        jobs: Iterable[tuple[int, Mapping[str, Any]]],
+        jobs: Collection[tuple[int, Mapping[str, Any]]],
         cells: Collection[Mapping[str, Any]],
         idle: Iterable[Where],
         idle_in_all: Iterable[Where],
@@ -70,6 +70,7 @@ class Checker:
             if key not in fitting:
                 fitting.add(key)
                 self._fits(("matrix", "subsets", index), job)
+        self._timed_or_not(jobs)
         self._idle(idle)
         if not self._notes:  # of a subset that cannot be used nothing was asked
             self._alike(cells)
@@ -103,6 +104,8 @@ class Checker:
             self._note((*where, "name"), f"two subsets are called {subset.name!r}", "rename one")
         parts: tuple[tuple[Where, Subset | Matrix], ...] = ((where, subset), (("matrix",), matrix))
         self._application(subset, where)
+        if subset.profiled:
+            self._profiled(subset, where)
         for place, part in parts:
             self._repeats(part.repeats, (*place, "repeats"))
             for factor, levels in part.factors.given.items():
@@ -110,6 +113,12 @@ class Checker:
             for at, rule in enumerate(part.exclude):
                 self._rule(rule, (*place, "exclude", at, "when"))
         return len(self._notes) == before
+
+    def _profiled(self, subset: Subset, where: Where) -> None:
+        self._levels("profiler", subset.profiled, (*where, "profiled"))
+        if "profiler" in subset.factors.given:
+            what = "both 'profiled' and the factor 'profiler'"
+            self._note((*where, "profiled"), what, "keep the factor if you want times")
 
     def _repeats(self, asked: int | AdaptiveRepeats | None, where: Where) -> None:
         if isinstance(asked, AdaptiveRepeats) and asked.least > asked.most:
@@ -199,6 +208,18 @@ class Checker:
                 ways = " and ".join(f"{mpi!r} ({libraries[mpi].start})" for mpi in (other, own))
                 what = f"{ways} are both called {name!r}: their runs would be repeats of one cell"
                 self._note(("launch", "mpi", own, "name"), what, "give each a name of its own", cluster)
+
+    def _timed_or_not(self, jobs: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+        """Refuse a cell that one subset profiles and another times: it runs once, so either would be lost."""
+        seen = dict[tuple[Any, ...], int]()
+        subsets = self._declared.matrix.subsets
+        for index, job in jobs:
+            first = subsets[
+                seen.setdefault((job["application"], job["case"], *(job[name] for name in DEFAULTS)), index)
+            ]
+            if bool(first.profiled) != bool(subsets[index].profiled):
+                what = f"subsets {first.name!r} and {subsets[index].name!r} share runs, one is 'profiled'"
+                self._note(("matrix", "subsets", index), what, "exclude these runs from one of them")
 
     def _fits(self, where: Where, job: Mapping[str, Any]) -> None:
         """Check whether a job of this size can be started on the cluster; the first fault of it counts."""

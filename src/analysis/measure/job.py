@@ -226,7 +226,7 @@ class _Parts:
             "repeat": run.repeat,
             "order": run.order,
             # Ranks that wait for each other's cores are not timed.
-            "timing": not shape.oversubscribed,
+            "timing": run.timed and not shape.oversubscribed,
             "values": case_values,
             "result": self.application.result.model_dump(exclude_unset=True),
             "profile": PROFILES.get(run.factors["profiler"], ""),

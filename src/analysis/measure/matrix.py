@@ -34,6 +34,7 @@ class Run:
     order: int  # in the shuffled order, from 1
     seconds: float  # that the application is expected to take; NaN where its file does not say
     minutes: int  # time limit
+    timed: bool = True  # false: it is for its profile alone
 
     @property
     def nodes(self) -> int:
@@ -176,6 +177,8 @@ def expand(declared: Declared) -> MatrixPlan:
 
 def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]]:
     levels = {**DEFAULTS, **declared.matrix.factors.given, **subset.factors.given}
+    if subset.profiled:
+        levels["profiler"] = subset.profiled
     for factor in (name for name, level in levels.items() if level is None):
         known = list(declared.launch.levels(factor))
         levels[factor] = level_of(factor, known[0]) if len(known) == 1 else ""
@@ -214,7 +217,8 @@ def _run(declared: Declared, cell: str, combination: dict[str, Any], repeat: int
     limit = subset.minutes or declared.matrix.minutes or declared.launch.minutes
     factors = {name: combination[name] for name in DEFAULTS}
     name = f"{cell}-r{repeat:02d}"
-    return Run(name, combination["subset"], application, case, factors, repeat, 0, seconds, limit)
+    timed = not subset.profiled
+    return Run(name, combination["subset"], application, case, factors, repeat, 0, seconds, limit, timed)
 
 
 def _shuffled(runs: list[Run], seed: int) -> tuple[Run, ...]:

@@ -261,6 +261,10 @@ class Subset(Model):
     application: Name
     case: Names
     factors: Factors = Field({}, validate_default=True)
+    profiled: Maybe[Several[Literal["ipm", "mpip"]]] = Field(
+        None,
+        description="profilers of runs that are for their profiles alone: their times enter no statistic",
+    )
     repeats: Maybe[Repeats] = None
     minutes: Maybe[Minutes] = None
     exclude: Exclusions = Field([])
