@@ -117,7 +117,19 @@ def planned(name: str, base: Path) -> matrix.MatrixPlan:
 
 @pytest.mark.parametrize(
     "name",
-    ["cp2k", "gromacs", "hpl", "ior", "lammps", "namd", "nwchem", "openfoam", "quantum-espresso", "stream"],
+    [
+        "cp2k",
+        "gromacs",
+        "hpl",
+        "ior",
+        "lammps",
+        "lulesh",
+        "namd",
+        "nwchem",
+        "openfoam",
+        "quantum-espresso",
+        "stream",
+    ],
 )
 def test_new_campaign__known_programs_need_no_file(elsewhere: Path, name: str) -> None:
     flags = ["--yes", "--application", name, "--binary", "/opt/run", "--nodes", "1"]

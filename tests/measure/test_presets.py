@@ -25,6 +25,7 @@ LINES = {
     ("quantum-espresso", "input"): ["-in", "/data/in"],
     ("cp2k", "input"): ["-i", "/data/in"],
     ("hpl", "n1000"): [],
+    ("lulesh", "s30"): ["-s", "30", "-i", "200"],
     ("stream", "run"): [],
     ("ior", "posix-small"): ["-v", "-a", "POSIX", "-b", "16m", "-t", "1m", "-i", "3", "-o", "ior.data"],
 }
@@ -36,7 +37,7 @@ def test_presets__launch_line(
 ) -> None:
     inputs = "{input: {path: /data/in}}" if case == "input" else str(tmp_path)
     entry = f"    {application}: {{program: /opt/run, inputs: {inputs}}}\n"
-    if application in ("hpl", "stream", "ior") or case == "lj-small":
+    if application in ("hpl", "lulesh", "stream", "ior") or case == "lj-small":
         entry = f"    {application}: {{program: /opt/run}}\n"
     text = test_applications.CLUSTER + entry.replace("{", "{{").replace("}", "}}")
     monkeypatch.setattr(test_applications, "CLUSTER", text)

@@ -118,6 +118,37 @@ Major kernels total rate (megadofs x time steps / second): 150.0000000000
 Energy  diff: 3.05e-16
 """
 
+# LULESH 2.0 of 2020 with OpenMP on 8 ranks of a machine with two cores: `lulesh2.0 -s 10 -i 50`.
+LULESH = """\
+Running problem size 10^3 per domain until completion
+Num processors: 8
+Num threads: 1
+Total number of elements: 8000 
+
+To run other sizes, use -s <integer>.
+To run a fixed number of iterations, use -i <integer>.
+To run a more or less balanced region set, use -b <integer>.
+To change the relative costs of regions, use -c <integer>.
+To print out progress, use -p
+To write an output file for VisIt, use -v
+See help (-h) for more options
+
+Run completed:
+   Problem size        =  10
+   MPI tasks           =  8
+   Iteration count     =  50
+   Final Origin Energy =  6.483837e+05
+   Testing Plane 0 of Energy Array on rank 0:
+        MaxAbsDiff   = 8.731149e-11
+        TotalAbsDiff = 1.037000e-10
+        MaxRelDiff   = 7.684754e-13
+
+Elapsed time         =        2.3 (s)
+Grind time (us/z/c)  =  45.285671 (per dom)  ( 2.2642836 overall)
+FOM                  =  176.65632 (z/s)
+
+"""
+
 # miniFE 2.0 with OpenMP (`YAML_Doc.cpp`, `driver.hpp`).
 MINIFE = """\
 Mini-Application Name: miniFE
@@ -395,6 +426,7 @@ APPS = {
     "amg2023": AMG2023,
     "kripke": KRIPKE,
     "laghos": LAGHOS,
+    "lulesh": LULESH,
     "minife": MINIFE,
     "npb": NPB,
     "quicksilver": QUICKSILVER,
@@ -412,6 +444,7 @@ KNOWN_APPS = {
     "amg2023": (5.714286e7, "1/s", 10.0, 6.0, 32, -1, -1),
     "kripke": (8.192e7, "1/s", 10.0, 0.5, 8, -1, -1),
     "laghos": (150.0, "megadofs x time steps", 1e-10, 10.0, 128, -1, -1),
+    "lulesh": (176.65632, "1000 elements/s", 1e-5, 2.2642836, 8, 1, -1),
     "minife": (987.654, "Mflop/s", 0.001, 2.01234, 4, 2, -1),
     "npb": (3873.74, "Mop/s", 0.01, 0.05, 2, -1, -1),
     "quicksilver": (8e9, "1/s", 1e6, float("nan"), 8, 3, -1),
@@ -439,6 +472,7 @@ CLOSED_BY_APPS = {
     "amg2023": "5.714286e+07\n",
     "kripke": "END\n",
     "laghos": "Energy  diff: 3.05e-16\n",
+    "lulesh": "(z/s)\n",
     "minife": "Total Program Time: 3.5\n",
     "npb": "Version         =                    3.4.2\n",
     "quicksilver": "Tracking Time]\n",
@@ -454,6 +488,7 @@ WRONG = {
     "amg2023": ("5.714286e+07", "5.724286e+07"),
     "kripke": ("8.192000e+07", "8.292000e+07"),
     "laghos": ("steps / second): 150.0", "steps / second): 151.0"),
+    "lulesh": ("176.65632", "178.65632"),
     "minife": ("Mflops: 987.654", "Mflops: 986.654"),
     "npb": ("3873.74", "3973.74"),
     "quicksilver": ("8.000e+09", "8.100e+09"),

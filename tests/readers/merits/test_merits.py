@@ -21,7 +21,7 @@ from analysis.schema import registry
 
 from . import texts
 from .apps import FIO_TERSE, KNOWN_APPS, VERSIONS_APPS, WRONG
-from .texts import TEXTS
+from .texts import CP, TEXTS
 
 
 def read(engine: str, text: str | None = None) -> xr.Dataset:
@@ -219,6 +219,45 @@ def test_graph500__invalid_run_says_so() -> None:
     )
     assert (bool(ds.valid), ds.complete) == (False, False)
     assert ds.warnings[0] == "f:7: the validation failed; do not use the run"
+
+
+def test_lulesh__time_has_the_digits_of_the_line_below_and_must_agree_with_it() -> None:
+    ds = read("lulesh")
+    assert named(ds, "Elapsed time") == [2.2642836]
+    assert named(ds, "Grind time") == [45.285671]
+    assert str(ds["size"].values) == "10^3 elements a rank"
+    assert ds.attrs["problem_identity"] == "side=10 iterations=50"
+    # By hand: 8 ranks x 1000 elements x 50 cycles / 2.2642836 s / 1000.
+    assert float(ds.figure_of_merit) == pytest.approx(8 * 1000 * 50 / 2.2642836 / 1000, abs=1e-5)
+    # Releases with printf: the grind time of all ranks, 45.285671 / 8.
+    old = read("lulesh", TEXTS["lulesh"].replace(" 2.2642836 overall", " 5.6607089 overall"))
+    assert (old.complete, named(old, "Elapsed time")) == (True, [2.3])
+    wrong = read("lulesh", TEXTS["lulesh"].replace(" 2.2642836 overall", " 2.2742836 overall"))
+    assert "2.2742836 overall is neither the elapsed time nor" in wrong.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("size        =  10", "size        =  11"), ("count     =  50", "count     =  60"), ("45.285", "46.285"),
+     ("tasks           =  8", "tasks           =  9"), ("elements: 8000", "elements: 8001")],
+)  # fmt: skip
+def test_lulesh__every_wrong_number_contradicts_another(old: str, new: str) -> None:
+    assert TEXTS["lulesh"].count(old) == 1
+    assert read("lulesh", TEXTS["lulesh"].replace(old, new)).complete is False
+
+
+def test_quantum_espresso__car_parrinello_output_of_cp() -> None:
+    ds = readers.parse(CP.encode(), engine="quantum_espresso")
+    assert readers.engines_of(CP.encode()) == ["quantum_espresso"]
+    assert (float(ds.figure_of_merit), float(ds.benchmark_time)) == (18.29, 18.29)
+    assert (int(ds.ranks), ds.tool_version, ds.complete, bool(ds.valid)) == (2, "6.7MaX", True, True)
+    assert named(ds, "total energy") == [-11.70976053033]
+    assert ds["unit"].values[ds["merit"].values == "total energy"].tolist() == ["Hartree"]
+    assert str(ds["size"].values) == "3 atoms"
+    problem = "atoms=3 electrons=8 cutoff=40.0 kpoints=gamma,steps=20 volume=1728.00000000"
+    assert readers.problem(ds) == problem
+    cut = readers.parse(CP.partition("CP    ")[0].encode(), engine="quantum_espresso")
+    assert (cut.complete, math.isnan(float(cut.figure_of_merit))) == (False, True)
 
 
 def test_quantum_espresso__whole_minutes_are_a_step_of_a_minute() -> None:

@@ -174,6 +174,60 @@ QE = """\
 =------------------------------------------------------------------------------=
 """
 
+# cp.x 6.7 on 2 ranks: a water molecule, 20 steps. Parts of its output.
+CP = """\
+     Program CP v.6.7MaX starts on 26Nov2026 at 11:33:39
+
+     This program is part of the open-source Quantum ESPRESSO suite
+     for quantum simulation of materials; please cite
+         "P. Giannozzi et al., J. Phys.:Condens. Matter 21 395502 (2009);
+         "P. Giannozzi et al., J. Phys.:Condens. Matter 29 465901 (2017);
+          URL http://www.quantum-espresso.org",
+     in publications or presentations arising from this work. More details at
+     http://www.quantum-espresso.org/quote
+
+     Parallel version (MPI), running on     2 processors
+
+     MPI processes distributed on     1 nodes
+     R & G space division:  proc/nbgrp/npool/nimage =       2
+     Reading input from h2o.in
+
+   Job Title: Water Molecule
+
+   Restart Mode       =      -1   from_scratch
+   Number of MD Steps =      20
+   omega =    1728.00000000
+   Ecutwfc =   40.0 Ry,      Ecutrho =  160.0 Ry,      Ecuts =  160.0 Ry
+   Number of Electrons=     8, of States =     4
+   sorted by specie, and converted to real a.u. coordinates
+   Species   1 atoms =    1 mass =     29166.22 (a.u.),        16.00 (amu) rcmax =   0.80 (a.u.)
+        0.009900     0.009900     0.000000
+   Species   2 atoms =    2 mass =      1822.89 (a.u.),         1.00 (amu) rcmax =   0.80 (a.u.)
+        1.832500    -0.224300    -0.000100
+       -0.224300     1.832500     0.000200
+   Ionic position read from input file
+ * Physical Quantities at step:    20
+
+
+                total energy =      -11.70976053033 Hartree a.u.
+              kinetic energy =        6.10178 Hartree a.u.
+        electrostatic energy =      -13.62783 Hartree a.u.
+                         esr =        0.14128 Hartree a.u.
+                       eself =       18.94976 Hartree a.u.
+      pseudopotential energy =       -5.00248 Hartree a.u.
+  n-l pseudopotential energy =        3.41748 Hartree a.u.
+ exchange-correlation energy =       -2.59870 Hartree a.u.
+           average potential =        0.00000 Hartree a.u.
+     CP           :      3.24s CPU     18.29s WALL
+
+
+   This run was terminated on:  11:33:58  26Nov2026
+
+=------------------------------------------------------------------------------=
+   JOB DONE.
+=------------------------------------------------------------------------------=
+"""
+
 # NWChem 7.0.
 NWCHEM = """\
              Northwest Computational Chemistry Package (NWChem) 7.0.0

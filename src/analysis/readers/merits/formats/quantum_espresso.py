@@ -1,4 +1,4 @@
-"""Quantum ESPRESSO's pw.x: standard output; wall-clock time, total energy, whether it converged."""
+"""Quantum ESPRESSO's pw.x and cp.x: standard output; wall-clock time, total energy, whether it converged."""
 
 import re
 
@@ -6,17 +6,22 @@ from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat
 
 # ``2h13m``, ``4m40.76s``, ``0.92s``: what is above a minute may come without its seconds.
 _SPAN = r"(?:(?P<d>\d+)d *)?(?:(?P<h>\d+)h *)?(?:(?P<m>\d+)m *)?(?:(?P<s>[\d.]+)s)?"
-_CLOCK = r"^ *PWSCF +: .*CPU(?: time,)? +(?P<wall>\d.*?) +(?:WALL|wall time)"
+_CLOCK = r"^ *(?:PWSCF|CP) +: .*CPU(?: time,)? +(?P<wall>\d.*?) +(?:WALL|wall time)"
+_SPECIES = r"^ *Species +\d+ atoms = +(?P<atoms>\d+) mass = "
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
-def _is_pwscf(head: bytes) -> bool:
-    """Tell whether some bytes are the output of pw.x, whatever the blanks between its words."""
-    return b"Program PWSCF v." in b" ".join(head[head.find(b"Program PWSCF") :][:40].split())
+def _is_one(head: bytes) -> bool:
+    """Tell whether some bytes are the output of pw.x or cp.x, whatever the blanks between its words."""
+    return re.search(rb"Program\s+(?:PWSCF|CP)\s+v\.", head) is not None
 
 
 def _finish(output: Output) -> None:
-    """Add the wall-clock time, in the step in which it is printed."""
+    """Add the wall-clock time, in the step in which it is printed, and what cp.x says in other words."""
+    if steps := output.facts.pop("steps"):
+        species = [int(match["atoms"]) for _, match in output.find(_SPECIES)]
+        output.facts |= {"atoms": str(sum(species) or ""), "size": str(sum(species) or "")}
+        output.facts["kpoints"] = f"gamma,steps={steps}"  # cp.x has no other point
     atoms = output.facts["size"]
     output.facts["size"] = f"{atoms} atoms" if atoms else ""
     for line, match in output.find(_CLOCK):
@@ -30,20 +35,25 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="quantum_espresso", tool="Quantum ESPRESSO", marks=(b"Program PWSCF v.",), test=_is_pwscf,
-    near=r"(?i)quantum espresso|pwscf|&control", first_line=r"^\s+Program PWSCF v",
-    opening=r"^ *Program PWSCF", closing=r"^ *JOB DONE\.", closed_by="'JOB DONE.'",
-    merits=(Merit("total energy", r"^! +total energy += +(?P<value>\S+) Ry", "Ry"),),
+    engine="quantum_espresso", tool="Quantum ESPRESSO", test=_is_one,
+    marks=(b"Program PWSCF v.", b"Program CP v."),
+    near=r"(?i)quantum espresso|pwscf|&control", first_line=r"^\s+Program (?:PWSCF|CP) v",
+    opening=r"^ *Program +(?:PWSCF|CP) +v", closing=r"^ *JOB DONE\.", closed_by="'JOB DONE.'",
+    merits=(
+        Merit("total energy", r"^! +total energy += +(?P<value>\S+) Ry", "Ry"),
+        Merit("total energy", r"^ +total energy += +(?P<value>\S+) Hartree a\.u\.", "Hartree"),
+    ),
     facts={
-        "version": r"^ *Program PWSCF +v\.(\S+)",
+        "version": r"^ *Program (?:PWSCF|CP) +v\.(\S+)",
         "ranks": r"running on +(\d+) processors$|^ *Number of MPI processes: +(\d+)",
         "threads": r"^ *Threads/MPI process: +(\d+)",
         "size": r"^ *number of atoms/cell += +(\d+)",
         "atoms": r"^ *number of atoms/cell += +(\d+)",
-        "electrons": r"^ *number of electrons += +([\d.]+)",
-        "cutoff": r"^ *kinetic-energy cutoff += +([\d.]+) ",
+        "electrons": r"^ *number of electrons += +([\d.]+)|^ *Number of Electrons? *= +(\d+),",
+        "cutoff": r"^ *kinetic-energy cutoff += +([\d.]+) |^ *Ecutwfc += +([\d.]+) Ry",
         "kpoints": r"^ *number of k points= +(\d+)",
-        "volume": r"^ *unit-cell volume += +([\d.]+) ",
+        "volume": r"^ *unit-cell volume += +([\d.]+) |^ *omega += +([\d.]+)",
+        "steps": r"^ *Number of MD Steps += +(\d+)",
     },
     failed="convergence NOT achieved", finish=_finish, figure_of_merit="WALL", unit="s",
     higher_is_better=False, time="WALL",
