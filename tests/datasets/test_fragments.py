@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,7 +98,13 @@ def test_ingest__a_settled_file_is_not_hashed_and_a_touched_one_is_hashed_but_no
     hashed: list[str] = []
     plain = fragments.sha256
     monkeypatch.setattr(fragments, "_SETTLED", -1)
-    monkeypatch.setattr(fragments, "sha256", lambda path: hashed.append(path.parent.name) or plain(path))
+
+    def noting(path: Path) -> str:
+        if path.parent.parent.name == "runs":
+            hashed.append(path.parent.name)
+        return plain(path)
+
+    monkeypatch.setattr(fragments, "sha256", noting)
     add(raw, "001", "009")
     ingest(raw, tmp_path / "out")
     ingest(raw, tmp_path / "out")
@@ -123,6 +131,44 @@ def test_ingest__without_its_store_or_with_a_damaged_one_the_datasets_are_the_sa
     assert (read(), content(out)) == (["001", "009"], before)
     ingest(raw, out)
     assert read() == []
+
+
+def test_ingest__with_nothing_new_the_files_are_written_as_they_were_and_nothing_is_joined(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], list[str]]
+) -> None:
+    add(raw, "001", "003a", "009")
+    out = tmp_path / "out"
+    summary, before = ingest(raw, out), content(tmp_path / "out")
+    joined: list[Path] = []
+    plain = campaign.join
+    monkeypatch.setattr(campaign, "join", lambda folder, *rest: joined.append(folder) or plain(folder, *rest))
+    read()
+    (out / "campaign.nc").write_bytes(b"damaged")
+    shutil.rmtree(out / "runs")
+    assert ingest(raw, out) == summary
+    assert (content(out), read(), joined) == (before, [], [])
+    with (raw / "sacct.txt").open("a") as file:  # next to the runs: they are joined anew, and not read
+        file.write("\n")
+    ingest(raw, out)
+    assert (read(), joined) == ([], [raw])
+    assert content(out)["campaign.nc"] != before["campaign.nc"]
+    ingest(raw, tmp_path / "whole")
+    assert content(out) == content(tmp_path / "whole")
+
+
+def test_ingest__damaged_tables_in_its_store_are_read_again(
+    raw: Path, tmp_path: Path, read: Callable[[], list[str]]
+) -> None:
+    add(raw, "001", "009")
+    out = tmp_path / "out"
+    ingest(raw, out)
+    before = content(out)
+    with contextlib.closing(sqlite3.connect(out / fragments.NAME)) as store, store:
+        assert store.execute("UPDATE tables SET content = x'00' WHERE kind = 'micro'").rowcount == 1
+        store.execute("DELETE FROM campaign")
+    read()
+    ingest(raw, out)
+    assert (read(), content(out)) == (["001", "009"], before)
 
 
 def test_ingest__other_code_applications_or_power_read_all_runs_again(

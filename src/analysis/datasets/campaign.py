@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,19 @@ from analysis.base.files import RECORD, one_line, printable, replacing
 from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
-from analysis.datasets.fragments import Fragments, alone, reader_digest, signature
+from analysis.datasets.fragments import Fragments, alone, reader_digest, signature, state_of
 from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
 from analysis.datasets.run import RunFolder, file_entry, read_run
+from analysis.datasets.tables import OF_RUNS, RunTables
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled
-from analysis.schema import storage
+from analysis.schema import registry, storage
 from analysis.schema.campaigns import Application, CampaignFile
 from analysis.schema.records import further
-from analysis.schema.registry import to_dataset
+from analysis.schema.registry import Columns, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 
@@ -63,47 +64,59 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     with alone(processed):
         if declared is not None and declared.model is not None:
             groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
-            _write_runs({}, processed / "runs")
         elif is_published(raw):
             groups, faults = read_published(raw, at)
-            _write_runs({}, processed / "runs")
         else:
-            power = declared_power(raw.name, path=declaration)
-            groups, faults = _tables(raw, _grown(raw, processed, power, progress=progress), power)
-        blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
-        ordered = {kind: (blank | groups)[kind] for kind in dict.fromkeys(("runs", *TABLES, *groups))}
-        storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
+            return _grown(raw, processed, declared_power(raw.name, path=declaration), progress=progress)
+        _write_runs({}, processed / "runs")
+        return _written(raw, processed, groups, faults)
+
+
+def _written(raw: Path, processed: Path, groups: dict[str, xr.Dataset], faults: list[str]) -> Summary:
+    blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
+    ordered = {kind: (blank | groups)[kind] for kind in dict.fromkeys(("runs", *TABLES, *groups))}
+    storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
     valid = groups["runs"]["valid"].values
     return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
 
 
-def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bool) -> list[RunFolder]:
-    """Read the runs that are new or have changed, take all others from the store, write their profiles."""
-    folders = _folders(raw)
+def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bool) -> Summary:
+    """Read the runs that are new or have changed, take all others from the store, and write the datasets.
+
+    If nothing has changed, the files are what they were.
+    """
+    folders = {printable(path.name): path for path in _folders(raw)}
     applications = load_applications(project.root() / "config" / "applications")
-    with contextlib.closing(Fragments(processed, reader_digest(applications, power))) as store:
-        known = {path: run for path in folders if (run := store.find(path)) is not None}
-        fresh = [path for path in folders if path not in known]
-        noted = [signature(path) for path in fresh]  # before they are read
-        read = dict(zip(fresh, read_folders(fresh, applications, power, progress=progress), strict=True))
-        found = [known[path] if path in known else read[path] for path in folders]
-        profiles: dict[str, Callable[[Path], None]] = {}
-        for path, run in known.items():
-            if (profile := store.profile(path.name)) is not None:
-                profiles[run.row["run"]] = partial(_copied, profile)
-        made = {run.row["run"]: run.datasets for run in read.values() if "profile" in run.datasets}
-        profiles |= {
-            name: partial(storage.write_tree, dict(sorted(each.items()))) for name, each in made.items()
+    reader = reader_digest(applications, power)
+    with contextlib.closing(Fragments(processed, reader)) as store:
+        states = {name: signature(path) for name, path in folders.items()}  # before they are read
+        known = store.find(folders, states)
+        state = state_of(reader, raw.name, known, _beside(raw)) if len(known) == len(folders) else ""
+        if state and (kept := store.campaign(state)) is not None:
+            _write_runs(
+                {run: partial(_copied, store, run) for run in store.profiled(known)}, processed / "runs"
+            )
+            _write(kept[1], processed / "campaign.nc")
+            return Summary(*kept[0])
+        before = store.tables(known) if known else None
+        fresh = {name: path for name, path in folders.items() if before is None or name not in known}
+        read = read_folders(list(fresh.values()), applications, power, progress=progress)
+        tables = RunTables.of(read)
+        tables = tables.joined(before, list(folders)) if before is not None else tables
+        profiled = {run.row["run"]: run.datasets for run in read if "profile" in run.datasets}
+        profiles: dict[str, Callable[[Path], None]] = {
+            run: partial(storage.write_tree, dict(sorted(each.items()))) for run, each in profiled.items()
         }
+        profiles |= {run: partial(_copied, store, run) for run in store.profiled(known) if run not in fresh}
         _write_runs(profiles, processed / "runs")
-        files = (processed / "runs" / f"{run.row['run']}.nc" for run in read.values())
-        own = [
-            path if "profile" in run.datasets else None
-            for path, run in zip(files, read.values(), strict=True)
-        ]
-        store.keep(zip(fresh, noted, read.values(), own, strict=True))
-        store.drop(path.name for path in folders)
-    return found
+        if fresh or store.runs() != folders.keys():
+            own = {run: processed / "runs" / f"{run}.nc" for run in profiled}
+            store.keep(tables, {run: (states[run], own.get(run)) for run in fresh})
+        summary = _written(raw, processed, *_tables(raw, tables, power))
+        known = dict(zip(tables.names, tables.columns["runs"]["checksum"], strict=True))
+        if state := state_of(reader, raw.name, known, _beside(raw)):
+            store.keep_campaign(state, astuple(summary), processed / "campaign.nc")
+    return summary
 
 
 def _folders(raw: Path) -> list[Path]:
@@ -156,35 +169,36 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     return Joined(found, files, meters, accounts, by_run, after, logs, faults, power_faults)
 
 
-def cut(runs: Iterable[RunFolder]) -> list[Fault]:
+def cut(runs: Iterable[RunFolder], micro: Mapping[str, Columns]) -> list[Fault]:
     """Find the tables of sizes of valid runs that lack rows which others of their cell have."""
-    tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in runs if "micro" in run.frames)
-    return list(cut_tables(table for table in tables if table[0]["valid"]))
-
-
-def doubtful_labels(runs: Iterable[RunFolder]) -> list[Fault]:
-    """Find valid runs whose labels look wrong by their launch line or by their figures."""
-    return list(
-        doubtful([LabelledRun.of(run.row, run.frames.get("micro")) for run in runs if run.row["valid"]])
+    valid = (run for run in runs if run.row["valid"])
+    found = (
+        (run.row, micro[name], run.sources["result"]) for run in valid if (name := run.row["run"]) in micro
     )
+    return list(cut_tables(found))
+
+
+def doubtful_labels(runs: Iterable[RunFolder], micro: Mapping[str, Columns]) -> list[Fault]:
+    """Find valid runs whose labels look wrong by their launch line or by their figures."""
+    valid = (run.row for run in runs if run.row["valid"])
+    return list(doubtful([LabelledRun.of(row, micro.get(row["run"])) for row in valid]))
 
 
 def _tables(
-    raw: Path, found: list[RunFolder], power: Mapping[str, Any]
+    raw: Path, tables: RunTables, power: Mapping[str, Any]
 ) -> tuple[dict[str, xr.Dataset], list[str]]:
     """Join the runs with the files next to them; return the campaign's tables and all faults."""
+    found, micro = tables.runs(), tables.micro()
     joined = join(raw, found, power)
     rows = [run.row for run in found]
-    faults = [*joined.faults, *map(str, cut(found)), *map(str, doubtful_labels(found))]
+    faults = [*joined.faults, *map(str, cut(found, micro)), *map(str, doubtful_labels(found, micro))]
     faults += _add_repeats(rows, found)
-    beside = {"files": joined.files, "meters": joined.meters}
+    beside = registry.columns([joined.files], "files")
+    files = {name: np.concatenate([own, beside[name]]) for name, own in tables.columns["files"].items()}
     stated = _facts(found)
-    groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
-    whole_files = pd.DataFrame([file for run in found for file in run.files])
-    for kind in TABLES:
-        frames = [run.frames[kind] for run in found if kind in run.frames]
-        frames += [whole_files] if kind == "files" else []
-        groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
+    groups = {"runs": registry.of_columns(registry.columns_of(rows, "runs"), "runs")}
+    groups |= {kind: registry.of_columns(tables.columns[kind], kind) for kind in OF_RUNS}
+    groups |= {"files": registry.of_columns(files, "files"), "meters": to_dataset([joined.meters], "meters")}
     groups |= {"facts": to_dataset([stated], "facts")} if len(stated) else {}
     whole = (*(fault for run in found for fault in run.faults), *faults, *joined.power)
     return groups, [printable(fault) for fault in whole]
@@ -257,10 +271,7 @@ def read_folders(
 def _read_records(raw: Path) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, list[str]]:
     """Read Slurm's records and fingerprint every file next to the runs."""
     frames, files, faults = dict[str, pd.DataFrame](), list[dict[str, Any]](), list[str]()
-    tops = [path for path in raw.iterdir() if path.name != "runs"]
-    beside = (path for top in tops for path in (top, *top.rglob("*")) if path.is_file())
-    for path in sorted(beside):
-        name = printable(str(path.relative_to(raw)))
+    for name, path in _beside(raw).items():
         entry, content = file_entry(path, name)
         with sparing(name) as refused:
             data = content()
@@ -275,6 +286,13 @@ def _read_records(raw: Path) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, lis
         faults += map(str, refused)
         files.append(entry)
     return frames, pd.DataFrame(files), faults
+
+
+def _beside(raw: Path) -> dict[str, Path]:
+    """List the files next to the runs, by their names in the campaign."""
+    tops = [path for path in raw.iterdir() if path.name != "runs"]
+    found = sorted(path for top in tops for path in (top, *top.rglob("*")) if path.is_file())
+    return {printable(str(path.relative_to(raw))): path for path in found}
 
 
 def _jobs_and_steps(accounts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -331,7 +349,12 @@ def _write_runs(wanted: Mapping[str, Callable[[Path], None]], folder: Path) -> N
         write(folder / f"{run}.nc")
 
 
-def _copied(content: bytes, path: Path) -> None:
-    """Write a file that is known as it was written before."""
+def _copied(store: Fragments, run: str, path: Path) -> None:
+    """Write a run's file as it was written before."""
+    if (content := store.profile(run)) is not None:
+        _write(content, path)
+
+
+def _write(content: bytes, path: Path) -> None:
     with replacing(path) as beside:
         beside.write_bytes(content)

@@ -16,6 +16,7 @@ from analysis.base.files import RECORD
 from analysis.datasets.campaign import Joined, cut, doubtful_labels, join, read_runs
 from analysis.datasets.published import read_published
 from analysis.datasets.run import RunFolder
+from analysis.datasets.tables import sizes
 from analysis.datasets.witnesses import examine, tables
 from analysis.datasets.witnesses.hearing import Hearing, Testimony
 from analysis.readers.run import ended_well
@@ -42,9 +43,10 @@ def doubts(
         _in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))
     ]
     wrong += [replace(fault, source=f"{label}/{fault.source}") for fault in _accounts(joined)]
-    odd = [_in_runs(label, fault) for fault in doubtful_labels(joined.runs)]
+    micro = sizes(joined.runs)
+    odd = [_in_runs(label, fault) for fault in doubtful_labels(joined.runs, micro)]
     imported = {str(run.row["run"]) for run in joined.runs if IMPORTED in run.extra}
-    for fault in cut(joined.runs):  # who imports does not know what sizes the options asked for
+    for fault in cut(joined.runs, micro):  # who imports does not know what sizes the options asked for
         (odd if fault.source.partition("/")[0] in imported else wrong).append(_in_runs(label, fault))
     for found in examine(_hearing(raw, label, joined, declared)):
         (wrong if found.grave else odd).append(found.fault)

@@ -1,8 +1,9 @@
 """What was read of each run, kept next to the datasets: only new and changed runs are read again.
 
-A campaign grows by runs. Each run has a fragment: its row, its tables, and the netCDF file of its profile. It
-counts if the code that reads, the applications, the declared power and the files of the run are what they
-were. ``fragments.sqlite`` can be deleted at any time; the next ingest reads all runs.
+A campaign grows by runs. Each run has a fragment: its part of the tables, and the netCDF file of its profile.
+It counts if the code that reads, the applications, the declared power and the files of the run are what they
+were. If that holds for all runs and for the files next to them, the campaign's own file is what it was, too.
+``fragments.sqlite`` can be deleted at any time; the next ingest reads all runs.
 
 A file is not hashed again while its path, size, inode and times of change are those that were noted, and it
 had been left alone for `_SETTLED` when it was read: a change within the resolution of the clock cannot hide.
@@ -18,33 +19,30 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from analysis import readers
 from analysis.base import project
-from analysis.base.files import UNPACKED, sha256
-from analysis.datasets.run import RunFolder
-from analysis.energy.attribution import RunEnergy
+from analysis.base.files import UNPACKED, printable, sha256
+from analysis.datasets.run import checksum, files_of
+from analysis.datasets.tables import RunTables
 from analysis.schema.campaigns import Application
 
 NAME = "fragments.sqlite"
 # The libraries that a run's numbers pass through.
 _LIBRARIES = ("numpy", "pandas", "xarray", "pyarrow", "h5py", "h5netcdf")
 _SETTLED = 5_000_000_000  # ns; file systems count in up to 2 s
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS fragments"
-    " (run TEXT PRIMARY KEY, reader TEXT, signature TEXT, content TEXT, profile BLOB)"
-)
+# The tables of all runs, by kind, are written in one step with the list of the runs: they have the same runs.
+_STORE = {
+    "runs": "run TEXT PRIMARY KEY, reader TEXT, signature TEXT, checksum TEXT, profile BLOB",
+    "tables": "kind TEXT PRIMARY KEY, content BLOB",
+    "campaign": "state TEXT, counts TEXT, content BLOB",
+}
+_MOST = 500_000_000  # bytes of what SQLite stores as one thing
 LINKED = "links"  # what a link leads to may change while the link stays: such a run is always read
-_MOMENT = "datetime64[ns]"
-_PLAIN = ("row", "files", "sources", "repeats", "faults", "extra", "contradiction", "damage")
 
 
 def reader_digest(applications: Mapping[str, Application], power: Mapping[str, Any]) -> str:
@@ -82,66 +80,111 @@ class Fragments:
         self._store: sqlite3.Connection | None = None
         with contextlib.suppress(sqlite3.Error):
             self._store = _opened(folder / NAME)
-            select = "SELECT run, signature, content, profile IS NOT NULL FROM fragments WHERE reader = ?"
+            select = "SELECT run, signature, checksum, profile IS NOT NULL FROM runs WHERE reader = ?"
             self._known = {row[0]: row[1:] for row in self._store.execute(select, (reader,))}
 
-    def find(self, folder: Path) -> RunFolder | None:
-        """Return what was read of a run, None if it has to be read; its profile's file is `profile`."""
-        if folder.name not in self._known:
-            return None
-        noted, content, _ = self._known[folder.name]
-        found = _decoded(content)
-        now = signature(folder)  # before the files are hashed
-        if now == LINKED:
-            return None
-        if not now or noted != now:
-            sums = {entry["path"]: entry["checksum"] for entry in found.files}
-            if sums != _checksums(folder):
-                return None
-            self._execute("UPDATE fragments SET signature = ? WHERE run = ?", [(now, folder.name)])
+    def find(self, folders: Mapping[str, Path], states: Mapping[str, str]) -> dict[str, str]:
+        """Return the checksums of those runs whose files are what they were, by name.
+
+        `states` has the `signature` of each run, from before its files are hashed.
+        """
+        found, touched = {}, []
+        for name, folder in folders.items():
+            noted, content, _ = self._known.get(name, ("", "", False))
+            if not content or states[name] == LINKED:
+                continue
+            if not states[name] or noted != states[name]:
+                if content != _checksum(folder):
+                    continue
+                touched.append((states[name], name))
+            found[name] = content
+        self._execute(("UPDATE runs SET signature = ? WHERE run = ?", touched))
         return found
+
+    def tables(self, runs: Collection[str]) -> RunTables | None:
+        """Return what was read of some runs; None if it is damaged."""
+        try:
+            found = RunTables.decoded(dict(self._select("SELECT kind, content FROM tables"))).only(runs)
+        except (LookupError, ValueError, TypeError, OSError):
+            return None
+        return found if len(found.names) == len(runs) else None
 
     def profile(self, run: str) -> bytes | None:
         """Return the netCDF file of a run's profile, None if it has none."""
-        if not self._known.get(run, ("", "", False))[2] or self._store is None:
+        if not self._known.get(run, ("", "", False))[2]:
             return None
-        rows = self._store.execute("SELECT profile FROM fragments WHERE run = ?", (run,)).fetchall()
-        return bytes(rows[0][0]) if rows else None
+        return next(
+            (bytes(row[0]) for row in self._select("SELECT profile FROM runs WHERE run = ?", run)), None
+        )
 
-    def keep(self, runs: Iterable[tuple[Path, str, RunFolder, Path | None]]) -> None:
-        """Keep what was read of runs, each with its folder, the signature it had before, and its profile."""
-        rows = [
-            (folder.name, self.reader, noted, content, profile.read_bytes() if profile else None)
-            for folder, noted, run, profile in runs
-            if (content := _encoded(run))
-        ]
-        self._execute("INSERT OR REPLACE INTO fragments VALUES (?, ?, ?, ?, ?)", rows)
+    def profiled(self, runs: Iterable[str]) -> list[str]:
+        """Return those of some runs that have a profile."""
+        return [run for run in runs if self._known.get(run, ("", "", False))[2]]
 
-    def drop(self, runs: Iterable[str]) -> None:
-        """Remove the fragments of all other runs: they are gone."""
-        gone = self._known.keys() - set(runs)
-        self._execute("DELETE FROM fragments WHERE run = ?", ((run,) for run in gone))
+    def keep(self, tables: RunTables, fresh: Mapping[str, tuple[str, Path | None]]) -> None:
+        """Keep the tables of all runs; of `fresh` ones the signature before they were read, the profile."""
+        try:
+            encoded = tables.encoded()
+        except (TypeError, ValueError, OverflowError):
+            return
+        checksums = dict(zip(tables.names, tables.columns["runs"]["checksum"], strict=True))
+        gone = self.runs() - checksums.keys()
+        rows = (
+            (run, self.reader, state, checksums[run], profile.read_bytes() if profile else None)
+            for run, (state, profile) in fresh.items()
+        )
+        self._execute(
+            ("DELETE FROM runs WHERE run = ?", ((run,) for run in gone)),
+            ("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", rows),
+            ("INSERT OR REPLACE INTO tables VALUES (?, ?)", encoded.items()),
+        )
+
+    def campaign(self, state: str) -> tuple[Any, bytes] | None:
+        """Return the counts and the file of the campaign if its state is that with which they were kept."""
+        rows = self._select("SELECT counts, content FROM campaign WHERE state = ?", state)
+        return next(((json.loads(counts), bytes(content)) for counts, content in rows), None)
+
+    def keep_campaign(self, state: str, counts: Any, path: Path) -> None:
+        """Keep the file of the campaign with its counts."""
+        if path.stat().st_size > _MOST:
+            return
+        row = (state, json.dumps(counts), path.read_bytes())
+        self._execute(("DELETE FROM campaign", [()]), ("INSERT INTO campaign VALUES (?, ?, ?)", [row]))
 
     def close(self) -> None:
         """Close the store."""
         if self._store is not None:
             self._store.close()
 
-    def _execute(self, command: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Do something to many fragments in one step; a store that cannot be written costs time alone."""
+    def runs(self) -> set[str]:
+        """Return the runs that have a fragment, of whatever reader."""
+        return {row[0] for row in self._select("SELECT run FROM runs")}
+
+    def _select(self, command: str, *given: str) -> list[tuple[Any, ...]]:
+        """Ask the store; nothing is known if it is damaged."""
+        if self._store is not None:
+            with contextlib.suppress(sqlite3.Error):
+                return self._store.execute(command, given).fetchall()
+        return []
+
+    def _execute(self, *commands: tuple[str, Iterable[Sequence[Any]]]) -> None:
+        """Do commands for many rows in one step; a store that cannot be written costs time alone."""
         if self._store is not None:
             with contextlib.suppress(sqlite3.Error), self._store:
-                self._store.executemany(command, rows)
+                for command, rows in commands:
+                    self._store.executemany(command, rows)
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open a store; one that is damaged is made anew."""
+    """Open a store; one that is damaged, or of an earlier release, is made anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(2):
         store = sqlite3.connect(path, timeout=60)
         try:
-            store.execute(_TABLE)
-            store.execute("SELECT run, reader, signature, content, profile FROM fragments LIMIT 1").fetchall()
+            for name, columns in _STORE.items():
+                store.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+                names = ", ".join(column.split()[0] for column in columns.split(", "))
+                store.execute(f"SELECT {names} FROM {name} LIMIT 1").fetchall()
         except sqlite3.DatabaseError:
             store.close()
             path.unlink(missing_ok=True)
@@ -173,60 +216,23 @@ def _states(folder: str | Path, below: str) -> Iterator[tuple[str, os.stat_resul
                 yield f"{below}{entry.name}", entry.stat(follow_symlinks=False)
 
 
-def _checksums(folder: Path) -> dict[str, str]:
-    found = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with contextlib.suppress(OSError):
-                found[f"runs/{folder.name}/{path.relative_to(folder)}"] = sha256(path)
-    return found
-
-
-def _encoded(run: RunFolder) -> str:
-    """Spell a run as JSON, which keeps numbers exactly; empty if it has what JSON cannot hold."""
-    content: dict[str, Any] = {name: getattr(run, name) for name in _PLAIN}
-    content |= {"energy": asdict(run.energy)}
-    content["frames"] = {
-        kind: {str(name): [str(column.dtype), _listed(column)] for name, column in frame.items()}
-        for kind, frame in run.frames.items()
-    }
+def _checksum(folder: Path) -> str | None:
+    """Return the checksum that a run with these files has; None if one cannot be read."""
+    run = printable(folder.name)
     try:
-        return json.dumps(content, default=_tagged)
-    except (TypeError, ValueError):
+        files = [(printable(f"runs/{run}/{path.relative_to(folder)}"), path) for path in files_of(folder)]
+        return checksum((name, sha256(path)) for name, path in files)
+    except OSError:
+        return None
+
+
+def state_of(reader: str, campaign: str, runs: Mapping[str, str], beside: Mapping[str, Path]) -> str:
+    """Digest all that a campaign's file is made of: the checksums of its runs, the files next to them.
+
+    It is empty if one of those cannot be read.
+    """
+    try:
+        files = {name: sha256(path) for name, path in beside.items()}
+    except OSError:
         return ""
-
-
-def _listed(column: pd.Series) -> list[Any]:
-    values: list[Any] = (column.astype("i8") if column.dtype.kind == "M" else column).tolist()
-    return values
-
-
-def _column(dtype: str, values: list[Any]) -> Any:
-    if dtype.startswith("datetime64"):
-        return np.array(values, dtype="i8").astype(dtype)
-    return pd.Series(values, dtype=dtype)
-
-
-def _tagged(value: Any) -> Any:
-    """Spell what JSON has not: a moment; a number of numpy is one of Python."""
-    if isinstance(value, np.datetime64):
-        return {_MOMENT: int(value.astype("datetime64[ns]").astype("i8"))}
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} in a fragment")
-
-
-def _untagged(found: dict[str, Any]) -> Any:
-    return np.datetime64(found[_MOMENT], "ns") if _MOMENT in found else found
-
-
-def _decoded(text: str) -> RunFolder:
-    content = json.loads(text, object_hook=_untagged)
-    frames = {
-        kind: pd.DataFrame({name: _column(*column) for name, column in columns.items()})
-        for kind, columns in content["frames"].items()
-    }
-    run = RunFolder(row=content["row"], energy=RunEnergy(**content["energy"]), frames=frames)
-    for name in _PLAIN:
-        setattr(run, name, content[name])
-    return run
+    return hashlib.sha256(json.dumps([reader, campaign, list(runs.items()), files]).encode()).hexdigest()

@@ -14,10 +14,10 @@ from statistics import median  # of few numbers many times faster than numpy's
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from analysis.base.errors import Fault
 from analysis.schema import registry
+from analysis.schema.registry import Columns
 
 # What differs between executions of a cell, or does not change what is run.
 _OWN = ("run", "campaign", "evidence", "question", "repeat", "order")
@@ -50,14 +50,14 @@ class LabelledRun:
         object.__setattr__(self, "labels", tuple(str(self.row[name]) for name in FACTORS))
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], table: pd.DataFrame | None = None) -> LabelledRun:
+    def of(cls, row: Mapping[str, Any], table: Columns | None = None) -> LabelledRun:
         """Use a run's table of sizes as its figures, or its figure of merit."""
-        if table is not None and len(table):
-            name = "latency" if table["latency"].notna().any() else "bandwidth"
-            values = dict(zip(map(int, table["size"]), table[name].astype(float), strict=True))
-        else:
-            values = {0: float(row["figure_of_merit"])}
-        return cls(row, {size: float(np.log(value)) for size, value in values.items() if value > 0})
+        sizes, values = np.zeros(1, "i8"), np.array([row["figure_of_merit"]], "f8")
+        if table is not None:
+            name = "latency" if np.isfinite(table["latency"]).any() else "bandwidth"
+            sizes, values = table["size"], table[name]
+        good = values > 0
+        return cls(row, dict(zip(sizes[good].tolist(), np.log(values[good]).tolist(), strict=True)))
 
     @property
     def name(self) -> str:
@@ -99,12 +99,36 @@ def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
         if one.figures:
             cells[one.labels].append(one)
     whole = {labels: _Cell.of(members) for labels, members in cells.items() if len(members) >= _FEWEST}
-    for labels, members in cells.items():
-        near = {other: cell for other, cell in whole.items() if _differing(labels, other) == 1}
+    for labels, near in _neighbours(cells, whole).items():
+        members = cells[labels]
+        around = _Around.of(near)
+        common = around.beyond(whole[labels]) if len(members) - 1 > _MANY else None
         for one in members:
             rest = [other for other in members if other is not one]
-            if len(rest) >= _FEWEST - 1 and near:
-                yield from _far(one, rest, near, whole[labels] if len(rest) > _MANY else None)
+            if len(rest) >= _FEWEST - 1:
+                own = whole[labels] if common is not None else _Cell.of(rest)
+                yield from _far(one, rest, own, common if common is not None else around.beyond(own), near)
+
+
+def _neighbours(cells: Iterable[Labels], whole: Mapping[Labels, _Cell]) -> dict[Labels, dict[Labels, _Cell]]:
+    """Return for each cell the whole ones that differ from it in a single factor, in their order."""
+    cells = list(cells)
+    varying = [at for at in range(len(FACTORS)) if len({labels[at] for labels in cells}) > 1]
+    rest: dict[tuple[int, Labels], list[Labels]] = defaultdict(list)
+    for labels in whole:
+        for at in varying:
+            rest[at, _without(labels, at)].append(labels)
+    order = {labels: position for position, labels in enumerate(whole)}
+    out = {}
+    for labels in cells:
+        near = {other for at in varying for other in rest.get((at, _without(labels, at)), ())} - {labels}
+        if near:
+            out[labels] = {other: whole[other] for other in sorted(near, key=order.__getitem__)}
+    return out
+
+
+def _without(labels: Labels, at: int) -> Labels:
+    return labels[:at] + labels[at + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +151,46 @@ class _Cell:
         return cls(middle, scatter)
 
 
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The cells near one, and by size how much they usually scatter.
+
+    Three runs can be close by chance: the cells around them show how much scatter is usual.
+    """
+
+    near: Mapping[Labels, _Cell]
+    usual: Mapping[int, float]
+
+    @classmethod
+    def of(cls, near: Mapping[Labels, _Cell]) -> _Around:
+        found = defaultdict(list)
+        for cell in near.values():
+            for size, scatter in cell.scatter.items():
+                found[size].append(scatter)
+        return cls(near, {size: median(scatters) for size, scatters in found.items()})
+
+    def beyond(self, own: _Cell) -> dict[Labels, list[int]]:
+        """Return the sizes at which a cell and each near one are further apart than runs scatter."""
+        return {labels: list(self._beyond(own, other)) for labels, other in self.near.items()}
+
+    def _beyond(self, own: _Cell, other: _Cell) -> Iterator[int]:
+        for size in sorted(own.middle.keys() & other.middle.keys()):
+            scatter = max(own.scatter[size], other.scatter[size], self.usual[size])
+            if abs(own.middle[size] - other.middle[size]) > FAR * scatter:
+                yield size
+
+
 def _far(
-    one: LabelledRun, rest: list[LabelledRun], near: Mapping[Labels, _Cell], whole: _Cell | None
+    one: LabelledRun,
+    rest: list[LabelledRun],
+    own: _Cell,
+    beyond: Mapping[Labels, list[int]],
+    near: Mapping[Labels, _Cell],
 ) -> Iterator[tuple[str, str]]:
     """Compare a run with the others of its cell and each near one, at the sizes where the two differ."""
-    own = whole or _Cell.of(rest)
     best: tuple[float, float, Labels] | None = None
     for labels, other in near.items():
-        sizes = [size for size in _differing_sizes(own, other, near.values()) if size in one.figures]
+        sizes = [size for size in beyond[labels] if size in one.figures]
         if len(sizes) < min(_FEWEST, len(own.middle)):
             continue
         away, there = (_distance(one.figures, cell.middle, sizes) for cell in (own, other))
@@ -159,21 +215,5 @@ def _one_kind(rest: list[LabelledRun], own: _Cell, other: _Cell, sizes: list[int
     return nearer <= _MIXED * len(rest)
 
 
-def _differing_sizes(own: _Cell, other: _Cell, near: Iterable[_Cell]) -> list[int]:
-    """Return the sizes at which two cells are further apart than runs scatter."""
-    found = []
-    for size in sorted(own.middle.keys() & other.middle.keys()):
-        # Three runs can be close by chance: the cells around them show how much scatter is usual.
-        usual = median([cell.scatter[size] for cell in near if size in cell.scatter])
-        scatter = max(own.scatter[size], other.scatter[size], usual)
-        if abs(own.middle[size] - other.middle[size]) > FAR * scatter:
-            found.append(size)
-    return found
-
-
 def _distance(figures: Mapping[int, float], middle: Mapping[int, float], sizes: Sequence[int]) -> float:
     return median([abs(figures[size] - middle[size]) for size in sizes])
-
-
-def _differing(one: Labels, other: Labels) -> int:
-    return sum(a != b for a, b in zip(one, other, strict=True))

@@ -11,6 +11,7 @@ import xarray as xr
 
 from analysis.base.errors import Fault
 from analysis.schema import registry
+from analysis.schema.registry import Columns
 
 ENGINES = ("osu", "imb", "proxy")
 # As OSU's programs are asked for message sizes: -m 1048576, -m 4:1048576, --message-size=4:
@@ -53,7 +54,7 @@ def _chosen(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[xr.Dataset, lis
     return mine, []
 
 
-def cut_tables(found: Iterable[tuple[Mapping[str, Any], pd.DataFrame, str]]) -> Iterator[Fault]:
+def cut_tables(found: Iterable[tuple[Mapping[str, Any], Columns, str]]) -> Iterator[Fault]:
     """Find tables that have fewer sizes than their command asked for, or than others of the same cell.
 
     Such a table has no footer: cut at the end of a line it looks whole. `found` has the row of each run (kind
@@ -62,7 +63,7 @@ def cut_tables(found: Iterable[tuple[Mapping[str, Any], pd.DataFrame, str]]) -> 
     factors = [name for name, one in registry.declared("runs").items() if one.coordinate and name not in _OWN]
     cells = defaultdict(list)
     for row, table, source in found:
-        sizes = set(map(int, table["size"]))
+        sizes = set(table["size"].tolist())
         if asked := _RANGE.search(row["command"]):
             most = int(asked[1])
             if sizes and 0 < 2 * max(sizes) <= most:  # from one size to the next they double

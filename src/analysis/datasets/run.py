@@ -178,7 +178,7 @@ def _read_files(
             refused += faults if tried and readers.is_power(tried[-1]) else []
         files.append(entry)
     out.files = files
-    out.row["checksum"] = _checksum(files)
+    out.row["checksum"] = checksum((entry["path"], entry["checksum"]) for entry in files)
     return record, found, refused
 
 
@@ -226,8 +226,14 @@ def _refused(fault: Fault) -> bytes:
     raise ReadError(fault)
 
 
-def _checksum(files: list[dict[str, Any]]) -> str:
-    text = "".join(f"{entry['checksum']}  {entry['path']}\n" for entry in files)
+def files_of(folder: Path) -> list[Path]:
+    """List the files of a run in their order."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def checksum(files: Iterable[tuple[str, str]]) -> str:
+    """Return the checksum of a run: SHA-256 over the paths in the campaign and the SHA-256 of its files."""
+    text = "".join(f"{own}  {path}\n" for path, own in files)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

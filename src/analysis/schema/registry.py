@@ -16,6 +16,8 @@ from xarray.core.indexing import LazilyIndexedArray
 from analysis.base.errors import Fault, SchemaError
 from analysis.schema.profiles import REGISTRY, Variable
 
+Columns = dict[str, np.ndarray]  # of a table, by variable
+
 # What a netCDF variable can be here, as numpy's dtype kinds: strings are object or fixed width.
 _KINDS = {"f8": "f", "i4": "i", "i8": "i", "str": "OUT", "bool": "b", "datetime64[ns]": "M"}
 # What a variable is where nothing is known.
@@ -130,13 +132,33 @@ def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
     Columns are named as the kind's variables; a missing one is blank, one that is not declared is left
     out. No frame at all gives an empty dataset.
     """
-    table = declared(kind)
-    dim = next(iter(table.values())).dims[0]
+    return of_columns(columns(frames, kind), kind)
+
+
+def columns(frames: Sequence[pd.DataFrame], kind: str) -> Columns:
+    """Put frames below each other, as `to_dataset` does; return the columns, each of its declared type."""
     filled = [frame for frame in frames if len(frame)]
     whole = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
-    columns = {name: _column(whole, name, variable.dtype) for name, variable in table.items()}
-    variables = {name: xr.Variable((dim,), column) for name, column in columns.items()}
-    return dataset(variables, kind, {})
+    return {name: _column(whole, name, variable.dtype) for name, variable in declared(kind).items()}
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], kind: str) -> Columns:
+    """Return the columns of rows that are mappings: pandas would guess the type of each value."""
+    found: Columns = {}
+    for name, variable in declared(kind).items():
+        values = [row.get(name, _BLANK[variable.dtype]) for row in rows]
+        if variable.dtype == "str":
+            found[name] = np.empty(len(values), dtype=object)
+            found[name][:] = ["" if one is None or one != one else one for one in values]
+        else:
+            found[name] = np.array(values, dtype=variable.dtype)
+    return found
+
+
+def of_columns(found: Columns, kind: str) -> xr.Dataset:
+    """Make the columns of a kind, which has a single dimension, a dataset."""
+    dim = next(iter(declared(kind).values())).dims[0]
+    return dataset({name: xr.Variable((dim,), column) for name, column in found.items()}, kind, {})
 
 
 def _column(frame: pd.DataFrame, name: str, dtype: str) -> np.ndarray:
