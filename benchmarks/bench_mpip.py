@@ -22,6 +22,7 @@ from pathlib import Path
 SEED_REPORT = Path(__file__).parents[1] / "tests/data/mpip/hpcg_aslr_64.mpiP.xz"
 RULE = "-" * 75
 RANKS, SITES = 64, 4608
+GOAL, GOAL_PEAK = 0.5, 250  # of 4,096 ranks: times the loop, MB
 
 
 def generate(copies: int, seed: int = 20) -> str:
@@ -116,7 +117,7 @@ def read(path: str) -> int:
 
 
 def _one(what: str, path: str) -> None:
-    """Time one run in this process; imports and a small file first, so that only reading counts."""
+    """Give the processor time of one run in this process; imports and a small file first, so that only reading counts."""
     import resource
 
     task: Callable[[str], int] = {"read": read, "split": split_loop}[what]
@@ -124,11 +125,11 @@ def _one(what: str, path: str) -> None:
         from analysis import readers
 
         readers.open(SEED_REPORT, engine="mpip")
-    start = time.perf_counter()
+    start = time.process_time()
     result = task(path)
-    elapsed = time.perf_counter() - start
+    spent = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"elapsed": elapsed, "peak": peak, "result": result}))
+    print(json.dumps({"spent": spent, "peak": peak, "result": result}))
 
 
 def _run(what: str, path: Path) -> dict[str, float]:
@@ -152,12 +153,12 @@ def main() -> None:
         path.write_text(generate(options.ranks // RANKS))
         runs = [(_run("split", path), _run("read", path)) for _ in range(options.repeats)]
         size = path.stat().st_size
-    loop, ours = (statistics.median(run[i]["elapsed"] for run in runs) for i in (0, 1))
-    ratio = statistics.median(run[1]["elapsed"] / run[0]["elapsed"] for run in runs)
+    loop, ours = (statistics.median(run[i]["spent"] for run in runs) for i in (0, 1))
+    ratio = statistics.median(run[1]["spent"] / run[0]["spent"] for run in runs)
     print(
         f"mpip: {options.ranks} ranks, {size / 1e6:.0f} MB, {runs[0][1]['result']:.0f} observations: "
-        f"{ours:.2f} s, line-splitting loop {loop:.2f} s, ratio {ratio:.2f} (at most 1.5); "
-        f"peak {max(run[1]['peak'] for run in runs) / 1e6:.0f} MB"
+        f"{ours:.2f} s of processor time, line-splitting loop {loop:.2f} s, ratio {ratio:.2f} (goal {GOAL}); "
+        f"peak {max(run[1]['peak'] for run in runs) / 1e6:.0f} MB (goal {GOAL_PEAK})"
     )
 
 
