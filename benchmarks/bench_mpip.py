@@ -117,7 +117,7 @@ def read(path: str) -> int:
 
 
 def _one(what: str, path: str) -> None:
-    """Give the processor time of one run in this process; imports and a small file first, so that only reading counts."""
+    """Give the processor time of one run here, after imports and a small file: only reading counts."""
     import resource
 
     task: Callable[[str], int] = {"read": read, "split": split_loop}[what]
