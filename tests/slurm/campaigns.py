@@ -18,6 +18,7 @@ from .cluster import SlurmCluster
 from .machine import BUSY, until
 
 ROOT = Path(__file__).parents[2]
+MPICC = Path(__file__).with_name("programs") / "mpicc"  # of MPICH
 
 # Of the profile's settings only those that cost time or memory are made smaller for the tests.
 SMALLER = (
@@ -52,7 +53,7 @@ launch:
     openmpi:
       {{family: openmpi, name: Open MPI, start: mpirun, launcher: mpirun.openmpi, compiler: mpicc.openmpi}}
     pmix: {{family: openmpi, name: Open MPI by srun, start: srun-pmix, compiler: mpicc.openmpi}}
-    pmi2: {{family: mpich, name: MPICH, start: srun-pmi2, compiler: mpicc.mpich}}
+    pmi2: {{family: mpich, name: MPICH, start: srun-pmi2, compiler: {MPICC}}}
   cpu:
     ivybridge: {{constraint: ivybridge}}
     haswell: {{constraint: haswell}}

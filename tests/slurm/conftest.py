@@ -68,17 +68,8 @@ def programs(able: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     """The test program, built by each MPI library."""
     folder = tmp_path_factory.mktemp("programs")
     built: dict[str, Path] = {}
-    for library in ("openmpi", "mpich"):
+    for library, compiler in (("openmpi", "mpicc.openmpi"), ("mpich", str(campaigns.MPICC))):
         built[library] = folder / f"pingpong.{library}"
-        command: list[str | Path] = [
-            f"mpicc.{library}",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-O1",
-            "-o",
-            built[library],
-            PROGRAM,
-        ]
+        command = [compiler, "-Wall", "-Wextra", "-Werror", "-O1", "-o", built[library], PROGRAM]
         subprocess.run(command, check=True)
     return built
