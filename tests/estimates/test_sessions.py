@@ -15,7 +15,7 @@ from analysis.claims.verdicts import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.estimates.finding import LIMITED, ONE_AFTER_ANOTHER, UNKNOWN_ORDER, places_in_time
-from analysis.estimates.sessions import alternate, blocks
+from analysis.estimates.sessions import alternate, blocks, times
 from analysis.estimates.tables import yearly_costs
 from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
 from analysis.findings.search import conclusions
@@ -205,3 +205,15 @@ def test_places__the_clock_goes_before_the_order_of_execution() -> None:
     start = pd.to_datetime(["2026-11-02 03:00", "2026-11-02 01:00", "2026-11-02 02:00", "2026-11-02 02:00"])
     part = pd.DataFrame({"start": start, "order": [0, 1, 3, 2]})
     assert places_in_time(part).tolist() == [3, 0, 2, 1]
+
+
+def test_sessions__need_a_pause_and_another_day() -> None:
+    begun = [
+        "2026-03-01T08:00:00",
+        "2026-03-01T20:00:00",  # half a day later, on the same day
+        "2026-03-01T23:30:00",
+        "2026-03-02T00:30:00",  # an hour later, on the next day
+        "2026-03-03T09:00:00",  # more than a day later
+    ]
+    runs = pd.DataFrame({"application": "hpl", "start": pd.to_datetime(begun), "order": range(5)})
+    assert list(times(runs)["session"]) == [0, 0, 0, 0, 1]
