@@ -21,8 +21,9 @@ import pytest
 from snakemake.shell import shell
 
 from analysis import readers
+from analysis.base import files
 from analysis.base.errors import ConfigError
-from analysis.measure import folders, launch, workflow
+from analysis.measure import attempts, folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
 from analysis.measure.script import fill, quote
 from analysis.schema.records import RunRecord
@@ -371,6 +372,15 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project) ->
     first = started.records()
     # Another job leaves a run that is there alone.
     assert started.launch(SLURM_JOB_ID="8", **slurm) == (0, f"{started.run}: measured already\n")
+    assert started.records() == first
+    # That is noted, and is no failed attempt.
+    note = started.base / "data/raw/.running/c/.started/8.0.json"
+    note.parent.mkdir()
+    folders.write_json(note, {"state": "started", "run": started.run, "job_id": "8", "slurm": {}})
+    assert started.launch(SLURM_JOB_ID="8", **slurm) == (0, f"{started.run}: measured already\n")
+    why = f"{started.run} was measured already, by job 7"
+    assert [files.read_json(note)[key] for key in ("state", "reason")] == ["idle", why]
+    assert attempts.started(started.base, "c") == [f"c: job 8 measured nothing: {why}"]
     assert started.records() == first
     status, said = started.launch(SLURM_JOB_ID="7", **slurm)
     assert status == 0, said

@@ -102,6 +102,25 @@ def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> Non
     }
 
 
+def test_record__a_run_that_another_job_measured_meanwhile_is_no_failure(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Slurm took the first job for lost, and another measured the pair."""
+    for name in ("pair-r01", "pair-r01.2"):
+        folder = folders.finished(tmp_path, "c") / name
+        folder.mkdir()
+        folders.write_json(folder / "run.json", {"run": name, "job_id": "5", "reason": ""})
+    assert record.end(work) == 0
+    why = "another job measured this run meanwhile, job 5; this one ended well too"
+    assert {name: reason for name, (_, reason) in told(tmp_path).items()} == {
+        "pair-r01": "",
+        "pair-r01.2": "",
+        "pair-r01.2.failed-1": why,
+        "pair-r01.failed-1": why,
+    }
+    assert capsys.readouterr().err == f"pair-r01.failed-1: not counted: {why}\n"
+
+
 def test_record__nothing_is_called_good_where_there_is_no_room(
     work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,6 +123,22 @@ def test_started__silent_slurm_decides_nothing(
     assert attempts.started(base, "c") == []
 
 
+def test_started__a_run_that_another_job_measured_is_no_failed_attempt(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Job 7 ended well and could not write that it had nothing to do; job 8 was cancelled."""
+    run = workflow.plan("c", base).runs[0].name
+    put(base, run, job_id="5", reason="")
+    begin(base, run)
+    begin(base, run, SLURM_JOB_ID="8")
+    squeue(tmp_path, monkeypatch, "7|COMPLETED\n8|CANCELLED\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    (line,) = attempts.started(base, "c")
+    assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run: Slurm says CANCELLED")
+    assert attempts.started(base, "c") == [f"c: job 7 measured nothing: {run} was measured already, by job 5"]
+    assert folders.recorded(base, "c") == {run, f"{run}.failed-1"}
+
+
 def laid_out(base: Path, run: str, job: str) -> None:
     """Lay the folder of a run out as a job of Slurm does, which is killed then."""
     work = folders.reserve(base, "c", run)

@@ -74,7 +74,11 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         return [f"{campaign}: {what}: {left}; give the same command again once it does"]
     works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
     owned = {accounting.number(folders.owner(work)): work for work in works}
-    lines = []
+    lines = [
+        f"{campaign}: job {_start(note)[0]} measured nothing: {note.get('reason')}"
+        for note in folders.noted(base, campaign).values()
+        if note.get("state") == folders.IDLE
+    ]
     for path, note in notes.items():
         job, state = _start(note)[0], states.get(_start(note)[0], "")
         again = any(_start(other) > _start(note) and _start(other)[0] == job for other in notes.values())
@@ -87,6 +91,9 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
                     path.unlink()
                     continue
             run = plan(campaign, base).run(str(note["run"]))
+            if state == "COMPLETED" and not again and _another_has(base, campaign, run.name, job):
+                folders.note_idle(path, base, campaign, run.name)
+                continue
             lines += _attempt(base, campaign, run, note, _why(base, campaign, path, note, state, again=again))
             path.unlink()
         except ConfigError as error:  # a run that the matrix has no more
@@ -105,7 +112,13 @@ def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) 
         notes.pop(path)
         if tidied:
             path.unlink(missing_ok=True)
-    return notes
+    return {path: note for path, note in notes.items() if note.get("state") != folders.IDLE}
+
+
+def _another_has(base: Path, campaign: str, run: str, job: str) -> bool:
+    """Tell whether another job has measured a run."""
+    record = files.read_json(folders.finished(base, campaign) / run / folders.RECORD)
+    return accounting.number(record) not in ("", job)
 
 
 def of_jobs(number: int) -> str:

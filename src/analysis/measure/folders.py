@@ -22,6 +22,7 @@ OWNER = ".owner.json"
 HEAD = ".job.json"
 BEGIN = ".begin.json"
 DECIDED = ".decided.json"
+IDLE = "idle"  # the state of a started job that had nothing to measure
 STARTED = ".started"  # a folder with a note of each job that has started, see start.sh
 
 
@@ -104,6 +105,16 @@ def noted(base: Path, campaign: str) -> dict[Path, dict[str, Any]]:
     """Return what the jobs of a campaign have noted at their very start, by the file of each."""
     notes = sorted((running(base, campaign) / STARTED).glob("*.json"))
     return {path: found for path in notes if (found := files.read_json(path)).get("job_id")}
+
+
+def note_idle(path: Path, base: Path, campaign: str, run: str) -> None:
+    """Note of a job that its run was there already: that is no failed attempt at it."""
+    note = files.read_json(path)
+    by = files.read_json(finished(base, campaign) / run / RECORD).get("job_id")
+    with contextlib.suppress(OSError):  # on a full disk Slurm's word is left
+        if note:
+            why = f"{run} was measured already" + (f", by job {by}" if by else "")
+            write_json(path, {**note, "state": IDLE, "reason": why})
 
 
 def alive(work: Path) -> bool:

@@ -58,15 +58,18 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     base = project.root()
     job = _Slurm.of_this_job()
-    if len(arguments.runs) == 1:
-        return start(base, arguments.campaign, arguments.runs[0], job)
+    several = len(arguments.runs) > 1
     codes = []
     for number, run in enumerate(arguments.runs, 1):
-        shared = replace(job, number=f"{job.number}:{number}", runs=tuple(arguments.runs))
+        shared = replace(job, number=f"{job.number}:{number}", runs=tuple(arguments.runs)) if several else job
         codes.append(start(base, arguments.campaign, run, shared))
         sys.stdout.flush()
         if codes[-1] == ENDED:
             break
+    if not any(codes):  # those that this job has measured have their records
+        note = folders.running(base, arguments.campaign) / folders.STARTED
+        note /= f"{job.number}.{job.names.get('restarts') or 0}.json"
+        folders.note_idle(note, base, arguments.campaign, arguments.runs[0])
     return codes[0]
 
 

@@ -37,6 +37,7 @@ HIDDEN = "(hidden)"
 # Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
 SLACK = 10.0
 _PROBE = 65_536  # B
+_MEANWHILE = "another job measured this run meanwhile"  # that is no failure
 CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
@@ -183,9 +184,11 @@ def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
     for job in reversed(folders.jobs(work)):
         _publish(work, job, records[job.name], base, campaign)
     shutil.rmtree(work)
-    for reason in sorted({record["reason"] for record in records.values()} - {""}):
-        print(f"{next(iter(records.values()))['run']}: failed: {reason}", file=sys.stderr)
-    return int(any(record["reason"] for record in records.values()))
+    reasons = sorted({record["reason"] for record in records.values()} - {""})
+    for reason in reasons:
+        what = "not counted" if reason.startswith(_MEANWHILE) else "failed"
+        print(f"{next(iter(records.values()))['run']}: {what}: {reason}", file=sys.stderr)
+    return int(any(not reason.startswith(_MEANWHILE) for reason in reasons))
 
 
 def retract(folder: Path, why: str) -> str:
@@ -212,13 +215,21 @@ def _judged(
         # What failed before the signal came has failed by itself.
         signal = killed if (record["end"] or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
-        if not found and folders.measured(base, campaign, record["run"]):
-            found = "another job measured this run meanwhile"
-        record["reason"] = found
-    if bad := [record["run"] for record in records.values() if record["reason"]]:
+        record["reason"] = found or _meanwhile(base, campaign, record["run"])
+    if bad := [record for record in records.values() if record["reason"]]:
+        first = bad[0]["reason"]
+        why = first if first.startswith(_MEANWHILE) else f"another job of the run failed: {bad[0]['run']}"
         for record in records.values():
-            record["reason"] = record["reason"] or f"another job of the run failed: {bad[0]}"
+            record["reason"] = record["reason"] or why
     return records
+
+
+def _meanwhile(base: Path, campaign: str, name: str) -> str:
+    """Say that a run, which went well here, is there already, and by which job; empty if it is not."""
+    if not folders.measured(base, campaign, name):
+        return ""
+    by = files.read_json(folders.finished(base, campaign) / name / folders.RECORD).get("job_id") or "another"
+    return f"{_MEANWHILE}, job {by}; this one ended well too"
 
 
 def _probe(work: Path) -> None:
@@ -232,8 +243,7 @@ def _probe(work: Path) -> None:
 
 def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign: str) -> None:
     name = record["run"]
-    if not record["reason"] and folders.measured(base, campaign, name):
-        record["reason"] = "another job measured this run meanwhile"
+    record["reason"] = record["reason"] or _meanwhile(base, campaign, name)
     if record["reason"]:
         record["run"] = folders.failed_name(base, campaign, name)
         record["attempt_at"] = name
