@@ -107,7 +107,8 @@ def test_rounding__takes_its_part_of_a_margin() -> None:
     half = runs[1].assign(value=50.0, figure_of_merit=50.0)
     # 0.0028868 of 100 s and 1 - 50 / 50.288675 = 0.0057404 of 50 s, together 0.0064253 of their ratio;
     # 1.959964 times that is 0.0125935: 1.05 / 1.0125935 - 1
-    assert uncertainty.margin_left("application_time", 0.05, runs[0], half) == pytest.approx(0.0369413, abs=1e-6)
+    left = uncertainty.margin_left("application_time", 0.05, runs[0], half)
+    assert left == pytest.approx(0.0369413, abs=1e-6)
 
 
 def test_rounding__is_not_said_of_an_interval_that_is_not_there(tmp_path: Path) -> None:
