@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.base import states
 from analysis.datasets import campaign, fragments
 from analysis.datasets.campaign import ingest
 
@@ -98,7 +97,7 @@ def test_ingest__a_settled_file_is_not_hashed_and_a_touched_one_is_hashed_but_no
 ) -> None:
     hashed: list[str] = []
     plain = fragments.sha256
-    monkeypatch.setattr(states, "SETTLED", -1)
+    monkeypatch.setattr(fragments, "_SETTLED", -1)
 
     def noting(path: Path) -> str:
         if path.parent.parent.name == "runs":

@@ -14,7 +14,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 import analysis
-from analysis.base import project, states
+from analysis.base import project
 from analysis.estimates import contents
 from analysis.base.errors import BenchbookError
 from analysis.site.kernels.client import start
@@ -196,23 +196,13 @@ def page_derived(wildcards):
 
 
 def raw_files(wildcards):
-    """What a campaign is made of: a stamp of its raw files, since each file that a rule names costs time.
-
-    Those of a synthetic campaign are not known before it is built.
-    """
+    """A campaign's raw files; those of a synthetic campaign are not known before it is built."""
     folder = project.raw(wildcards.campaign, Path())
     if modelled(wildcards.campaign):
         return sorted(Path("config/model").rglob("*.yaml"))
     if synthetic(wildcards.campaign):
         return [folder / "sacct.txt", folder / "README.md", folder / "runs"]
-    return stamped(wildcards.campaign)
-
-
-@functools.cache
-def stamped(campaign):
-    """The stamp of a campaign's raw files; it changes when their names or contents do."""
-    place = Path(f"results/raw/{campaign}.sha256")
-    return states.stamp(project.raw(campaign, Path()), place)
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def modelled(campaign):

@@ -18,10 +18,9 @@ from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import RECORD, one_line, printable, replacing
 from analysis.base.processes import in_parallel
-from analysis.base.states import signature
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
-from analysis.datasets.fragments import Fragments, alone, reader_digest, state_of
+from analysis.datasets.fragments import Fragments, alone, reader_digest, signature, state_of
 from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published

@@ -5,9 +5,10 @@ It counts if the code that reads, the applications, the declared power and the f
 were. If that holds for all runs and for the files next to them, the campaign's own file is what it was, too.
 ``fragments.sqlite`` can be deleted at any time; the next ingest reads all runs.
 
-A file is not hashed again while its `signature` is what was noted. Where that does not hold, as for copies on
-another machine, the files are hashed, and a run whose checksums are equal is not read again. `benchbook
-verify` trusts no note and hashes all files.
+A file is not hashed again while its path, size, inode and times of change are those that were noted, and it
+had been left alone for `_SETTLED` when it was read: a change within the resolution of the clock cannot hide.
+Where that does not hold, as for copies on another machine, the files are hashed, and a run whose checksums
+are equal is not read again. `benchbook verify` trusts no note and hashes all files.
 """
 
 import contextlib
@@ -16,6 +17,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +27,6 @@ from typing import Any
 from analysis import readers
 from analysis.base import project
 from analysis.base.files import UNPACKED, printable, sha256
-from analysis.base.states import LINKED
 from analysis.datasets.run import checksum, files_of
 from analysis.datasets.tables import RunTables
 from analysis.schema.campaigns import Application
@@ -32,6 +34,7 @@ from analysis.schema.campaigns import Application
 NAME = "fragments.sqlite"
 # The libraries that a run's numbers pass through.
 _LIBRARIES = ("numpy", "pandas", "xarray", "pyarrow", "h5py", "h5netcdf")
+_SETTLED = 5_000_000_000  # ns; file systems count in up to 2 s
 # The tables of all runs, by kind, are written in one step with the list of the runs: they have the same runs.
 _STORE = {
     "runs": "run TEXT PRIMARY KEY, reader TEXT, signature TEXT, checksum TEXT, profile BLOB",
@@ -39,6 +42,7 @@ _STORE = {
     "campaign": "state TEXT, counts TEXT, content BLOB",
 }
 _MOST = 500_000_000  # bytes of what SQLite stores as one thing
+LINKED = "links"  # what a link leads to may change while the link stays: such a run is always read
 
 
 def reader_digest(applications: Mapping[str, Application], power: Mapping[str, Any]) -> str:
@@ -87,7 +91,7 @@ class Fragments:
         found, touched = {}, []
         for name, folder in folders.items():
             noted, content, _ = self._known.get(name, ("", "", False))
-            if not content or states[name] == LINKED:  # such a run is always read
+            if not content or states[name] == LINKED:
                 continue
             if not states[name] or noted != states[name]:
                 if content != _checksum(folder):
@@ -187,6 +191,29 @@ def _opened(path: Path) -> sqlite3.Connection:
         else:
             return store
     raise sqlite3.DatabaseError(str(path))
+
+
+def signature(folder: Path) -> str:
+    """Return what the file system notes of a run's files; empty if one was changed a moment ago."""
+    lines = []
+    newest = 0
+    for name, state in sorted(_states(folder, "")):
+        if stat.S_ISLNK(state.st_mode):
+            return LINKED
+        lines.append(f"{name}\0{state.st_size}\0{state.st_ino}\0{state.st_mtime_ns}\0{state.st_ctime_ns}")
+        newest = max(newest, state.st_mtime_ns, state.st_ctime_ns)
+    if not lines or newest > time.time_ns() - _SETTLED:
+        return ""
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _states(folder: str | Path, below: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _states(entry.path, f"{below}{entry.name}/")
+            else:
+                yield f"{below}{entry.name}", entry.stat(follow_symlinks=False)
 
 
 def _checksum(folder: Path) -> str | None:
