@@ -215,3 +215,21 @@ def test_ingest__two_writers_at_once_lose_nothing(raw: Path, tmp_path: Path) -> 
     assert [writer.exitcode for writer in writers] == [0, 0]
     ingest(raw, tmp_path / "whole")
     assert content(out) == content(tmp_path / "whole")
+
+
+def test_ingest__a_file_next_to_the_runs_that_changes_while_they_are_read_is_read_the_next_time(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(raw, "001", "009")
+    plain = campaign._written
+
+    def late(*given: object) -> object:
+        (raw / "power.txt").write_text("arrives when all files have been read\n")
+        return plain(*given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(campaign, "_written", late)
+        ingest(raw, tmp_path / "out")
+    ingest(raw, tmp_path / "out")
+    ingest(raw, tmp_path / "whole")
+    assert content(tmp_path / "out") == content(tmp_path / "whole")

@@ -20,7 +20,7 @@ from analysis.base.files import RECORD, one_line, printable, replacing
 from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
-from analysis.datasets.fragments import Fragments, alone, reader_digest, signature, state_of
+from analysis.datasets.fragments import Fragments, alone, checksum_of, reader_digest, signature, state_of
 from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
@@ -89,9 +89,11 @@ def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bo
     applications = load_applications(project.root() / "config" / "applications")
     reader = reader_digest(applications, power)
     with contextlib.closing(Fragments(processed, reader)) as store:
-        states = {name: signature(path) for name, path in folders.items()}  # before they are read
+        # Before anything is read: what changes meanwhile is read again the next time.
+        states = {name: signature(path) for name, path in folders.items()}
+        beside = checksum_of(_beside(raw).items())
         known = store.find(folders, states)
-        state = state_of(reader, raw.name, known, _beside(raw)) if len(known) == len(folders) else ""
+        state = state_of(reader, raw.name, known, beside) if len(known) == len(folders) else ""
         if state and (kept := store.campaign(state)) is not None:
             _write_runs(
                 {run: partial(_copied, store, run) for run in store.profiled(known)}, processed / "runs"
@@ -114,7 +116,7 @@ def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bo
             store.keep(tables, {run: (states[run], own.get(run)) for run in fresh})
         summary = _written(raw, processed, *_tables(raw, tables, power))
         known = dict(zip(tables.names, tables.columns["runs"]["checksum"], strict=True))
-        if state := state_of(reader, raw.name, known, _beside(raw)):
+        if state := state_of(reader, raw.name, known, beside):
             store.keep_campaign(state, astuple(summary), processed / "campaign.nc")
     return summary
 

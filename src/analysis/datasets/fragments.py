@@ -90,14 +90,14 @@ class Fragments:
         """
         found, touched = {}, []
         for name, folder in folders.items():
-            noted, content, _ = self._known.get(name, ("", "", False))
-            if not content or states[name] == LINKED:
+            noted, kept, _ = self._known.get(name, ("", "", False))
+            if not kept or states[name] == LINKED:
                 continue
             if not states[name] or noted != states[name]:
-                if content != _checksum(folder):
+                if kept != _checksum(folder):
                     continue
                 touched.append((states[name], name))
-            found[name] = content
+            found[name] = kept
         self._execute(("UPDATE runs SET signature = ? WHERE run = ?", touched))
         return found
 
@@ -216,23 +216,26 @@ def _states(folder: str | Path, below: str) -> Iterator[tuple[str, os.stat_resul
                 yield f"{below}{entry.name}", entry.stat(follow_symlinks=False)
 
 
-def _checksum(folder: Path) -> str | None:
-    """Return the checksum that a run with these files has; None if one cannot be read."""
+def _checksum(folder: Path) -> str:
+    """Return the checksum that a run with these files has; empty if one cannot be read."""
     run = printable(folder.name)
+    return checksum_of(
+        (printable(f"runs/{run}/{path.relative_to(folder)}"), path) for path in files_of(folder)
+    )
+
+
+def checksum_of(paths: Iterable[tuple[str, Path]]) -> str:
+    """Return the checksum of files with their names in the campaign; empty if one cannot be read."""
     try:
-        files = [(printable(f"runs/{run}/{path.relative_to(folder)}"), path) for path in files_of(folder)]
-        return checksum((name, sha256(path)) for name, path in files)
-    except OSError:
-        return None
-
-
-def state_of(reader: str, campaign: str, runs: Mapping[str, str], beside: Mapping[str, Path]) -> str:
-    """Digest all that a campaign's file is made of: the checksums of its runs, the files next to them.
-
-    It is empty if one of those cannot be read.
-    """
-    try:
-        files = {name: sha256(path) for name, path in beside.items()}
+        return checksum((name, sha256(path)) for name, path in paths)
     except OSError:
         return ""
-    return hashlib.sha256(json.dumps([reader, campaign, list(runs.items()), files]).encode()).hexdigest()
+
+
+def state_of(reader: str, campaign: str, runs: Mapping[str, str], beside: str) -> str:
+    """Digest all that a campaign's file is made of: the checksums of its runs and of the files next to them.
+
+    It is empty if the last is.
+    """
+    whole = json.dumps([reader, campaign, list(runs.items()), beside])
+    return hashlib.sha256(whole.encode()).hexdigest() if beside else ""
