@@ -237,7 +237,7 @@ def recorded(base: Path, campaign: str) -> dict[str, Records]:
     """Return the Slurm jobs that a campaign's records name -> those records."""
     found: dict[str, Records] = defaultdict(list)
     for name in sorted(folders.recorded(base, campaign)):
-        record = files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        record = folders.record_of(base, campaign, name)
         if (job := number(record)).isdecimal():
             found[job].append(record)
     return found

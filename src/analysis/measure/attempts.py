@@ -32,9 +32,7 @@ class Seen:
     def starts(self, base: Path, campaign: str) -> set[tuple[str, int]]:
         """Return the starts of jobs that have a record."""
         for name in folders.recorded(base, campaign) - self._starts.keys():
-            self._starts[name] = _start(
-                files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
-            )
+            self._starts[name] = _start(folders.record_of(base, campaign, name))
         return set(self._starts.values())
 
     def gone(self, note: Path, *, alive: bool) -> bool:
@@ -117,8 +115,7 @@ def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) 
 
 def _another_has(base: Path, campaign: str, run: str, job: str) -> bool:
     """Tell whether another job has measured a run."""
-    record = files.read_json(folders.finished(base, campaign) / run / folders.RECORD)
-    return accounting.number(record) not in ("", job)
+    return accounting.number(folders.record_of(base, campaign, run)) not in ("", job)
 
 
 def of_jobs(number: int) -> str:

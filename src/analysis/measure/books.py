@@ -72,7 +72,7 @@ def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
     """Return the runs that have become failed attempts, under other names, since a manifest was written."""
     known = {name.split("/")[1] for name in named if name.startswith("runs/")}
     new = (name for name in folders.recorded(base, campaign) - known if ".failed-" in name)
-    records = (files.read_json(folders.finished(base, campaign) / name / folders.RECORD) for name in new)
+    records = (folders.record_of(base, campaign, name) for name in new)
     return {str(record["attempt_at"]) for record in records if record.get("retracted")}
 
 
@@ -146,7 +146,7 @@ def equal_failures(base: Path, campaign: str, before: set[str]) -> str:
     """
     failed, good = Counter[tuple[str, str, str]](), set[tuple[str, str]]()
     for name in sorted(folders.recorded(base, campaign) - before):
-        record = files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        record = folders.record_of(base, campaign, name)
         what = str(record.get("application", "")), str(record.get("mpi", ""))
         reason = str(record.get("reason") or "")
         if not reason:

@@ -45,6 +45,11 @@ def measured(base: Path, campaign: str, run: str) -> bool:
     return (finished(base, campaign) / run / RECORD).is_file()
 
 
+def record_of(base: Path, campaign: str, name: str) -> dict[str, Any]:
+    """Return the record of a run or failed attempt that is there; empty if it cannot be read."""
+    return files.read_json(finished(base, campaign) / name / RECORD)
+
+
 def recorded(base: Path, campaign: str) -> set[str]:
     """Return the names of all runs that are there, failed attempts included."""
     folder = finished(base, campaign)
@@ -109,8 +114,7 @@ def noted(base: Path, campaign: str) -> dict[Path, dict[str, Any]]:
 
 def note_idle(path: Path, base: Path, campaign: str, run: str) -> None:
     """Note of a job that its run was there already: that is no failed attempt at it."""
-    note = files.read_json(path)
-    by = files.read_json(finished(base, campaign) / run / RECORD).get("job_id")
+    note, by = files.read_json(path), record_of(base, campaign, run).get("job_id")
     with contextlib.suppress(OSError):  # on a full disk Slurm's word is left
         if note:
             why = f"{run} was measured already" + (f", by job {by}" if by else "")
@@ -178,7 +182,7 @@ def drop_empty(base: Path, campaign: str, name: str) -> None:
 
 def reason(base: Path, campaign: str, name: str) -> str:
     """Return why a failed attempt failed, as its record says."""
-    record = files.read_json(finished(base, campaign) / name / RECORD)
+    record = record_of(base, campaign, name)
     return str(record.get("reason", "")) if record else "its record cannot be read"
 
 

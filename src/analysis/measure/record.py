@@ -228,7 +228,7 @@ def _meanwhile(base: Path, campaign: str, name: str) -> str:
     """Say that a run, which went well here, is there already, and by which job; empty if it is not."""
     if not folders.measured(base, campaign, name):
         return ""
-    by = files.read_json(folders.finished(base, campaign) / name / folders.RECORD).get("job_id") or "another"
+    by = folders.record_of(base, campaign, name).get("job_id") or "another"
     return f"{_MEANWHILE}, job {by}; this one ended well too"
 
 

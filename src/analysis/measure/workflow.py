@@ -195,7 +195,7 @@ def failures(campaign: str, base: Path, states: Mapping[str, str] | None = None)
     failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
     lines = []
     for name in failed[-20:]:
-        record = files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        record = folders.record_of(base, campaign, name)
         why = str(record.get("reason", "")) if record else "its record cannot be read"
         state = (states or {}).get(str(record.get("job_id", "")), "")
         more = state if state.split()[:1] not in ([], ["COMPLETED"], ["FAILED"]) else ""
