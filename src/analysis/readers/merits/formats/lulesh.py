@@ -14,7 +14,7 @@ def _finish(output: Output) -> None:
 
     Releases with C++ streams print the elapsed time there; older ones the grind time of all ranks.
     """
-    facts, at = output.facts, len(output.rows) - 1
+    facts = output.facts
     kept = {row.merit: row for row in output.rows}
     overall = output.first(_OVERALL)
     size, cycles, ranks = (number(facts[name]) for name in ("side", "iterations", "ranks"))
@@ -29,8 +29,8 @@ def _finish(output: Output) -> None:
     found = f"{overall} overall is neither the elapsed time nor the grind time of all ranks"
     output.verify(elapsed.line, exact or per_rank, found)
     if exact:
-        place = next(place for place in range(at + 1) if output.rows[place] is elapsed)
-        output.rows[place] = elapsed._replace(value=number(overall), resolution=step(overall))
+        digits = elapsed._replace(value=number(overall), resolution=step(overall))
+        output.rows[output.rows.index(elapsed)] = digits
 
 
 FORMAT = TextFormat(
