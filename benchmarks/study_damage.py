@@ -208,8 +208,10 @@ def outcome(engine: str, before: xr.Dataset, data: bytes) -> tuple[str, bool]:
 def score(files: Iterable[tuple[str, bytes]], seed: int, cuts: int, flips: int) -> dict[str, Counter[str]]:
     """Damage files; count by engine ``files``, ``cut <outcome>``, ``flip <outcome>`` and ``wrong``."""
     found: dict[str, Counter[str]] = {}
-    for number, (engine, data) in enumerate(files):
-        draw = random.Random(f"{seed} {engine} {number}")
+    numbers: Counter[str] = Counter()  # of an engine: a new format changes no other format's damages
+    for engine, data in files:
+        draw = random.Random(f"{seed} {engine} {numbers[engine]}")
+        numbers[engine] += 1
         before = whole(engine, data)
         if before is None:
             continue

@@ -482,6 +482,19 @@ def environment_of_another_job(copy: Copy) -> None:
     copy.change("010", job_id=78, environment={"SLURM_JOB_ID": "77"})
 
 
+@lie("vm-exchange", r"its environment has SLURM_JOB_ID=77, its record job_id 78:3")
+def environment_of_another_job_with_several_runs(copy: Copy) -> None:
+    copy.change("010", job_id="78:3", environment={"SLURM_JOB_ID": "77"})
+
+
+def test_verify__third_run_of_a_job_has_that_job_in_its_environment(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Copy.of("vm-exchange", base)
+    copy.change("010", job_id="77:3", environment={"SLURM_JOB_ID": "77"})
+    assert [line for line in said(copy, capsys)[1] if "SLURM_JOB_ID" in line] == []
+
+
 @lie("vm-exchange", r"noted facts of n7, its record lists n1, n2")
 def facts_of_another_node(copy: Copy) -> None:
     copy.change("010", nodelist=["n1", "n2"], facts={"host": "n7", "facts": {}})

@@ -1,6 +1,7 @@
 """What a site keeps for its nodes: Cray, GEOPM, EAR, Slurm."""
 
 import io
+import random
 
 import h5py
 import numpy as np
@@ -195,6 +196,29 @@ def test_slurm_profile__older_layout_of_sh5util():
     assert times(ds) == ["2026-03-01T10:00:00.000", "2026-03-01T10:00:05.000"]
     with pytest.raises(ReadError, match="broken HDF5"):
         slurm_profile.parse(data[:200])
+
+
+def test_slurm_profile__series_without_times_is_named():
+    rows = [(0, 100, 1772359200), (10, 110, 1772359210)]
+    data = profile("/n1/Energy", ("ElapsedTime", "Power", "EpochTime"), rows)
+    data = data.replace(b"ElapsedTime", b"ElapsedTimf").replace(b"EpochTime", b"EpochTimf")
+    with pytest.raises(ReadError, match="series 'n1/Energy' has no column of times"):
+        slurm_profile.parse(data)
+
+
+def test_slurm_profile__damaged_file_is_read_or_refused():
+    """Of 8,000 such damages one in 200 left with an error of h5py, numpy or the path's type."""
+    data = profile("/n1/Energy", ("ElapsedTime", "Power"), [(i, 100 + i) for i in range(20)])
+    draw = random.Random(7)
+    outcomes = set()
+    for _ in range(1000):
+        damaged = bytearray(data)
+        damaged[draw.randrange(len(data))] = draw.choice((0, 255, draw.randrange(256)))
+        try:
+            outcomes.add(slurm_profile.parse(bytes(damaged), start=T0).attrs["complete"])
+        except ReadError:
+            outcomes.add("refused")
+    assert {True, "refused"} <= outcomes
 
 
 @pytest.mark.parametrize(("old", "new"), [("power (W): 201", "power (W): 291"), ("(J): 20000", "(J): 20800")])

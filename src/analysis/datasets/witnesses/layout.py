@@ -81,7 +81,9 @@ def environments(case: Hearing) -> Iterator[Fault]:
             for name, factor in _VARIABLES.items():
                 text = str(variables.get(name, ""))
                 stated = str(run.row[factor])
-                if text.isdecimal() and stated not in ("", "-1", text):
+                # Of several runs in job 7 the third has the number 7:3.
+                same = stated.partition(":")[0] == text
+                if text.isdecimal() and stated not in ("", "-1") and not same:
                     what = f"its environment has {name}={text}, its record {factor} {stated}"
                     yield case.of_run(run, what, "correct the record", key=factor)
 

@@ -42,7 +42,7 @@ FORMAT = TextFormat(
         Merit("Elapsed time", r"^Elapsed time += +(?P<value>\S+) \(s\)", "s"),
         Merit("Grind time", r"^Grind time \(us/z/c\) += +(?P<value>\S+) \(per dom\)", "us/element/cycle"),
     ),
-    figure_of_merit="FOM", unit="1000 elements/s", time="Elapsed time",
+    figure_of_merit="FOM", unit="kz/s", time="Elapsed time",
     closing=r"^FOM +=.*\n", closed_by="'FOM'",
     facts={
         "ranks": r"^ +MPI tasks += +(\d+)",

@@ -8,9 +8,9 @@ FORMAT = TextFormat(
     engine="npb", tool="NAS Parallel Benchmarks", marks=(b" NAS Parallel Benchmarks", b" Mop/s total     ="),
     near=r"NAS Parallel Benchmarks|Mop/s", first_line=r"^ NAS Parallel Benchmarks",
     merits=(
-        Merit("Mop/s total", r"^ Mop/s total +=\s+(?P<value>\S+) *$", "Mop/s"),
-        Merit("Mop/s each", r"^ Mop/s/(?:process|thread) *=\s+(?P<value>\S+) *$", "Mop/s"),
-        Merit("Time", r"^ Time in seconds +=\s+(?P<value>\S+) *$", "s"),
+        Merit("Mop/s total", r"^ Mop/s total +=\s+(?P<value>\S.*?) *$", "Mop/s"),
+        Merit("Mop/s each", r"^ Mop/s/(?:process|thread) *=\s+(?P<value>\S.*?) *$", "Mop/s"),
+        Merit("Time", r"^ Time in seconds +=\s+(?P<value>\S.*?) *$", "s"),
     ),
     figure_of_merit="Mop/s total", unit="Mop/s", time="Time", closing=r"^ Version +=.*\n",
     closed_by="'Version'", opening=r"^ Time in seconds +=", starts=r"^ *\w\w Benchmark Completed",

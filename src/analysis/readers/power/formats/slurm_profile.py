@@ -12,6 +12,10 @@ from analysis.readers.power.log import NAT, MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
+_TIMES = ("EpochTime", "ElapsedTime", "Time")
+# What h5py raises for damaged files, beside what it documents: sizes beyond 2**63 or the memory, types
+# without a name, text that is no UTF-8.
+_BROKEN = (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError)
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -26,15 +30,20 @@ def parse(log: MeterLog) -> MeterReadings:
 
     series: list[tuple[str, np.ndarray]] = []
 
-    def collect(path: str, node: Any) -> None:
+    def collect(path: str | bytes, node: Any) -> None:
         names = getattr(getattr(node, "dtype", None), "names", None) or ()
-        if isinstance(node, h5py.Dataset) and any("Power" in name for name in names):
-            series.append((path, node[()]))
+        if not isinstance(node, h5py.Dataset) or not any("Power" in name for name in names):
+            return
+        name = path if isinstance(path, str) else path.decode(errors="replace")
+        if node.ndim == 1 and not set(_TIMES).isdisjoint(names):
+            series.append((name, node[()]))
+        else:
+            log.faults.damage(0, f"series {name!r} has no column of times", "left out; copy the file again")
 
     try:
         with h5py.File(io.BytesIO(log.data), "r") as file:
             file.visititems(collect)
-    except (OSError, RuntimeError, KeyError) as error:
+    except _BROKEN as error:
         raise ReadError.at(log.source, 0, f"broken HDF5 ({error})"[:120], "copy it again") from error
     if not series:
         raise log.empty("series with a field Power")
@@ -46,12 +55,11 @@ def _readings(log: MeterLog, series: list[tuple[str, np.ndarray]]) -> MeterReadi
     zero = None
     for path, rows in series:
         fields = rows.dtype.names or ()
-        if "EpochTime" in fields:
-            time = rows["EpochTime"].astype(np.int64) * SECOND
-        else:
+        field = next(name for name in _TIMES if name in fields)
+        time = rows[field].astype(np.int64) * SECOND
+        if field != "EpochTime":
             zero = Stamps(log).start() if zero is None else zero
-            field = "ElapsedTime" if "ElapsedTime" in fields else "Time"
-            time = zero + rows[field].astype(np.int64) * SECOND
+            time += zero
         for field in (name for name in fields if "Power" in name):
             names.append(_meter(path) + ("" if field == "Power" else f"/{field}"))
             value = rows[field].astype(float)
