@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -11,13 +12,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from analysis.base import files, project, slurm
-from analysis.measure import attempts, books, executor, folders, launch, progress, record, workflow
+from analysis.measure import attempts, books, executor, finish, folders, launch, progress, record, workflow
 from analysis.measure.executor import patch_executor, start_command
 from analysis.provenance import manifest
 
@@ -137,6 +139,67 @@ def test_started__a_run_that_another_job_measured_is_no_failed_attempt(
     assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run: Slurm says CANCELLED")
     assert attempts.started(base, "c") == [f"c: job 7 measured nothing: {run} was measured already, by job 5"]
     assert folders.recorded(base, "c") == {run, f"{run}.failed-1"}
+
+
+@pytest.fixture
+def full(base: Path) -> Iterator[Path]:
+    """Mount a file system of a few pages for the raw data, and fill it; return the file that fills it."""
+    raw = base / "data/raw"
+    raw.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(raw)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no small file system can be mounted: {done.stderr.strip()}")
+    try:
+        with contextlib.suppress(OSError), (raw / "filling").open("wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
+        yield raw / "filling"
+    finally:
+        subprocess.run(["umount", "--lazy", str(raw)], check=True)
+
+
+def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
+    base: Path,
+    full: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Slurm's log names the run of job 7, its accounting that of job 8; nothing that of job 9."""
+    names = [run.name for run in workflow.plan("c", base).runs]
+    for job, name in zip("789", names[:3], strict=True):
+        begin(base, name, SLURM_JOB_ID=job)
+    log = base / f"results/logs/slurm/rule_run/c_{names[0]}/7.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    notes = folders.running(base, "c") / ".started"
+    assert {path.name: path.stat().st_size for path in notes.iterdir()} == {
+        f"{job}.0.part": 0 for job in "789"
+    }
+    squeue(tmp_path, monkeypatch, "7|FAILED\n8|FAILED\n9|FAILED\n")
+    tell = f'case "$*" in *jobs=8) echo "rule_run_wildcards_c_{names[1]}";; esac'
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\n{tell}\n")
+
+    # While the disk is full nothing is lost, and each command says why nothing is written.
+    lines = attempts.started(base, "c")
+    cut = [f"{notes}/{job}.0.part:0: the note that job {job} has started is cut" for job in "789"]
+    assert [line for line in lines if " is cut" in line] == [
+        f"{one}; make room, then measure again" for one in cut
+    ]
+    assert sum("none can be written (No space left on device); make room" in line for line in lines) == 2
+    assert finish.main(["c"]) == 1
+    assert "make room, then give the same command again" in capsys.readouterr().err
+    assert len(list(notes.iterdir())) == 3
+    monkeypatch.setenv("SLURM_JOB_ID", "11")
+    assert launch.start(base, "c", names[4], launch._Slurm.of_this_job()) == 1
+    assert "(No space left on device); make room, then measure again" in capsys.readouterr().err
+
+    full.unlink()
+    lines = attempts.started(base, "c")
+    assert folders.recorded(base, "c") == {f"{name}.failed-1" for name in names[:2]}
+    assert [path.name for path in notes.iterdir()] == ["9.0.part"]
+    assert any(line.startswith(f"{notes}/9.0.part:0: job 9 has no record: ") for line in lines)
 
 
 def laid_out(base: Path, run: str, job: str) -> None:

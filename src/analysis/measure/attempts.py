@@ -15,7 +15,7 @@ from analysis.measure.accounting import Account, without_record
 from analysis.measure.job import allocate
 from analysis.measure.launch import recover
 from analysis.measure.matrix import Run
-from analysis.measure.workflow import TOGETHER, plan
+from analysis.measure.workflow import COMMENT, TOGETHER, plan
 from analysis.schema.records import section
 
 SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind
@@ -88,6 +88,15 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
                 if _start(note) in seen.starts(base, campaign):
                     path.unlink()
                     continue
+            if note.get("cut"):
+                lines.append(
+                    f"{path}:0: the note that job {job} has started is cut; make room, then measure again"
+                )
+                note["run"] = accounting.submitted(base, campaign).get(job) or _told(campaign, job)
+                if not note["run"]:
+                    what = f"job {job} has no record: no log and no accounting names its run"
+                    lines.append(f"{path}:0: {what}; measure again, then remove this note")
+                    continue
             run = plan(campaign, base).run(str(note["run"]))
             if state == "COMPLETED" and not again and _another_has(base, campaign, run.name, job):
                 folders.note_idle(path, base, campaign, run.name)
@@ -95,7 +104,7 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
             lines += _attempt(base, campaign, run, note, _why(base, campaign, path, note, state, again=again))
             path.unlink()
         except ConfigError as error:  # a run that the matrix has no more
-            lines.append(f"{path}:0: job {job} has no record ({error}); remove this note if you know of it")
+            lines.append(f"{path}:0: job {job} has no record: {error}; then remove this note")
         except OSError as error:
             what = f"job {job} has no record, and none can be written ({error.strerror})"
             lines.append(f"{path}:0: {what}; make room, then give the same command again")
@@ -116,6 +125,16 @@ def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) 
 def _another_has(base: Path, campaign: str, run: str, job: str) -> bool:
     """Tell whether another job has measured a run."""
     return accounting.number(folders.record_of(base, campaign, run)) not in ("", job)
+
+
+def _told(campaign: str, job: str) -> str:
+    """Return the run that a job was submitted for, by its comment in Slurm's accounting."""
+    head = f"{COMMENT}{campaign}_"
+    command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=Comment", f"--jobs={job}"]
+    with contextlib.suppress(slurm.NoAnswerError):
+        found = (line.strip() for line in slurm.ask(command, 30).splitlines())
+        return next((line.removeprefix(head) for line in found if line.startswith(head)), "")
+    return ""
 
 
 def of_jobs(number: int) -> str:

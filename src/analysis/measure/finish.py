@@ -20,8 +20,15 @@ def main(argv: list[str] | None = None) -> int:
     """Finish a campaign; 1 if runs are missing, each named."""
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
-    with kept(base, campaign):
-        return _finish(campaign, base)
+    try:
+        with kept(base, campaign):
+            return _finish(campaign, base)
+    except OSError as error:
+        what = (
+            f"the campaign cannot be finished ({error.strerror}); make room, then give the same command again"
+        )
+        print(f"{error.filename or base}:0: {what}", file=sys.stderr)
+        return 1
 
 
 def _finish(campaign: str, base: Path) -> int:

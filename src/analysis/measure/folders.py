@@ -108,8 +108,14 @@ def of_slurm() -> dict[str, Any]:
 
 def noted(base: Path, campaign: str) -> dict[Path, dict[str, Any]]:
     """Return what the jobs of a campaign have noted at their very start, by the file of each."""
-    notes = sorted((running(base, campaign) / STARTED).glob("*.json"))
-    return {path: found for path in notes if (found := files.read_json(path)).get("job_id")}
+    found = {}
+    # On a full disk a note is cut, and has the name that it was written under: job, restarts and .part.
+    for path in sorted((running(base, campaign) / STARTED).glob("[0-9]*.[0-9]*.*")):
+        note = files.read_json(path)
+        job, restarts, _ = path.name.split(".", 2)
+        cut = {"state": "started", "job_id": job, "slurm": {"restarts": restarts}, "cut": True}
+        found[path] = note if note.get("job_id") else cut
+    return found
 
 
 def note_idle(path: Path, base: Path, campaign: str, run: str) -> None:

@@ -108,6 +108,8 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     except folders.BusyError as error:
         print(f"{run}: {error}", file=sys.stderr)
         return BUSY
+    except OSError as error:
+        return _no_room(error, base)
     try:
         found = expanded(campaign, base)
         prepare(work, found.declared, found.run(run), job)
@@ -117,15 +119,19 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         return 1
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
-        what = f"cannot be laid out ({error.strerror}); make room, then measure again"
-        print(f"{error.filename or work}:0: {what}", file=sys.stderr)
-        return 1
+        return _no_room(error, work)
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)
     if not job.runs:
         return os.execvp("bash", ["bash", str(work / "job.sh")])
     return supervise(work / "job.sh", 60.0 * found.run(run).minutes)
+
+
+def _no_room(error: OSError, folder: Path) -> int:
+    what = f"cannot be laid out ({error.strerror}); make room, then measure again"
+    print(f"{error.filename or folder}:0: {what}", file=sys.stderr)
+    return 1
 
 
 @lru_cache(maxsize=1)
