@@ -181,6 +181,7 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     tell = f'case "$*" in *jobs=8) echo "rule_run_wildcards_c_{names[1]}";; esac'
     stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\n{tell}\n")
 
+    monkeypatch.chdir(base)
     # While the disk is full nothing is lost, and each command says why nothing is written.
     lines = attempts.started(base, "c")
     cut = [f"{notes}/{job}.0.part:0: the note that job {job} has started is cut" for job in "789"]

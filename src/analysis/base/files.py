@@ -263,9 +263,12 @@ def lock(path: str | Path, note: str) -> IO[str]:
             raise LockedError(file.read().strip() or "unknown") from None
     except OSError:
         return file
-    file.truncate(0)
-    file.write(note)
-    file.flush()
+    try:
+        file.truncate(0)
+        os.write(file.fileno(), note.encode())
+    except OSError:  # a full disk: the lock goes with the file
+        file.close()
+        raise
     return file
 
 
