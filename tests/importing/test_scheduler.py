@@ -194,6 +194,31 @@ def test_flux__jobspec_events_and_resources() -> None:
     assert asked == {"nodes": 2, "ranks": 32, "queue": "pdebug"}
 
 
+def test_flux__each_job_of_several_has_its_own_times(tmp_path: Path, imported: Imported) -> None:
+    """`flux jobs -a` lists the last job of a loop first, and that of `hostname` too."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    asked = '{{"resources": [], "tasks": [{{"command": ["{}"], "slot": "task"}}]}}\n'
+    events = (
+        '{{"timestamp":{0}.5,"name":"shell.init","context":{{"size":{1}}}}}\n'
+        '{{"timestamp":{0}.7,"name":"shell.start","context":{{"taskmap":{{"version":1,"map":[[0,{1},2,1]]}}}}}}\n'
+        '{{"timestamp":{2}.5,"name":"complete","context":{{"status":0}}}}\n'
+    )
+    echoed = (
+        "nodes=$(flux run -N4 hostname)\nflux run -N2 -n 4 --setattr=id=$i -o cpu-affinity=per-task ./lmp\n"
+    )
+    jobs = [(300, 2, 320), (200, 2, 230), (100, 2, 110)]
+    records = [asked.format("./lmp") + events.format(10**9 + a, n, 10**9 + b) for a, n, b in jobs]
+    records.append(asked.format("hostname") + events.format(10**9 + 50, 4, 10**9 + 51))
+    (tree / "lj.out").write_text(echoed + "".join(log(one) for one in (10.0, 30.0, 20.0)) + "".join(records))
+    found = imported(tree)
+    times = sorted((one["start"] - 10**9, one["end"] - 10**9) for one in found.values())
+    assert times == [(100.5, 110.5), (200.5, 230.5), (300.5, 320.5)]
+    # All are repeats on the nodes of their own job: one options, whether the script is in sight or not.
+    assert {one["nodes"] for one in found.values()} == {2}
+    assert sorted(one["repeat"] for one in found.values()) == [1, 2, 3]
+
+
 def test_pjm__its_statistics_and_its_directives() -> None:
     text = """ Job Statistical Information
  JOB ID                      : 390031

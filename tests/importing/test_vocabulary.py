@@ -98,9 +98,28 @@ def test_hardware__two_values_of_one_fact_state_none() -> None:
 
 
 def test_hardware__n_is_of_nodes_for_srun_and_of_ranks_on_each_for_mpirun() -> None:
-    assert launch.of_line("srun -N 4 -n 64 ./lmp\n") == {"command": "srun -N 4 -n 64 ./lmp", "ranks": 64}
+    line = "srun -N 4 -n 64 ./lmp"
+    assert launch.of_line(f"{line}\n") == {"command": line, "ranks": 64, "step_nodes": 4}
     found = launch.of_line("mpirun -N 4 -n 64 ./lmp\n")
     assert (found["ranks"], found["ranks_per_node"]) == (64, 4)
+
+
+def test_hardware__n_is_of_nodes_for_flux_too() -> None:
+    line = "flux run --setattr=user.study_id=hpcg-iter-1 -N1 -n 64 -o cpu-affinity=per-task /opt/hpcg/xhpcg"
+    assert {name: value for name, value in launch.of_line(line).items() if value != line} == {
+        "ranks": 64,
+        "step_nodes": 1,
+    }
+    assert launch.of_line("flux run -N2 --tasks-per-node=4 ./lmp")["ranks_per_node"] == 4
+    assert launch.of_line("aprun -n 48 -N 24 ./lmp")["ranks_per_node"] == 24
+
+
+def test_vocabulary__the_target_of_a_compiler_is_no_processor() -> None:
+    assert vocabulary.parse_name("haswell-O2").values.keys() & {"cpu", "nodes"} == set()
+    assert "haswell" in vocabulary.parse_name("haswell-O2").rest
+    assert vocabulary.parse_name("haswell-intel").values["cpu"][0] == "haswell"
+    assert not vocabulary.parse_name("neoverse-n2-O3-arm").vague
+    assert "neoversen2" in vocabulary.parse_name("neoverse-n2").rest
 
 
 def test_hardware__ports_and_processors_are_named() -> None:

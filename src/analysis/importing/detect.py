@@ -94,6 +94,7 @@ class ResultPart:
     brief: bool = False  # so few numbers that two executions print the same
     content: bytes = b""  # its own document, cut from one with several cases
     identity: str = ""  # of its case in such a document
+    launched: str = ""  # the launch line before it
 
 
 @dataclass
@@ -206,7 +207,8 @@ def _text(data: bytes, source: Observation) -> None:
 
 def _report(data: bytes, source: Observation) -> None:
     """Add what a batch system reports at the beginning and at the end of a file."""
-    ends = data if len(data) <= _BESIDE + _TAIL else data[:_BESIDE] + b"\n" + data[-_TAIL:]
+    whole = len(data) <= _BESIDE + _TAIL or b'"shell.start"' in data  # jobs of Flux have long records
+    ends = data if whole else data[:_BESIDE] + b"\n" + data[-_TAIL:]
     source.reported, source.batch = scheduler.reported(decode(as_utf8(ends)))
     source.job = source.job or str(source.reported.get("job", ""))
 
@@ -232,6 +234,7 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
         if _are_copies(source.parts, source.reported.get("ranks")):
             source.parts = []
             _parse(data, engines[0], 0, -1, source)
+        _assign_steps(data, source.parts)
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
@@ -242,6 +245,23 @@ def _are_copies(parts: Sequence[ResultPart], ranks: int | None) -> bool:
     alone = all("ranks" not in part.facts and not part.content for part in parts)
     alike = len({(part.engine, part.facts.get("problem"), part.facts.get("case")) for part in parts}) == 1
     return len(parts) > 1 and len(parts) == ranks and alone and alike
+
+
+def _assign_steps(data: bytes, parts: Sequence[ResultPart]) -> None:
+    """Give each result of a file the job of Flux that made it; jobs of other programs do not count.
+
+    If there are more or fewer jobs than results, it is not known which made which.
+    """
+    steps = scheduler.steps(decode(as_utf8(data))) if len(parts) > 1 and b'"shell.start"' in data else []
+    if len(steps) != len(parts):
+        programs = Counter(str(one.get("command", "")).partition(" ")[0] for one in steps)
+        common = programs.most_common(1)[0][0] if programs else ""
+        steps = [one for one in steps if str(one.get("command", "")).partition(" ")[0] == common]
+    for part, step in zip(parts, steps, strict=True) if len(steps) == len(parts) else ():
+        dates = {"date": "start", "date_end": "end"}
+        part.facts |= {name: step[of] for name, of in dates.items() if of in step}
+        part.facts |= {name: step[name] for name in ("nodes", "node_list", "exit_code") if name in step}
+        part.facts = {"ranks": step["ranks"]} | part.facts if "ranks" in step else part.facts
 
 
 def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
@@ -274,8 +294,12 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
     else:
         name = engine if end >= 0 else readers.engine_of(each[0])
         command = launch.last(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
+        before = source.parts[-1] if source.parts and source.parts[-1].engine == name else None
+        # A script that is echoed once launches all results of a loop.
+        command = command or (before.launched if before is not None else "")
         source.role, source.what = "result", source.what or name
         part = _part(each, name, begin, end, command)
+        part.launched = command
         inside = data[begin : end if end >= 0 else None]
         part.facts |= printed_dates(inside) | printed_host(inside)
         source.parts.append(part)

@@ -90,7 +90,8 @@ def group(observations: Iterable[Observation]) -> Grouping:
         run.job = run.job or run.main.job or next((one.job for one in run.files if one.job), "")
     counts = Counter(run.job for run in out.runs)
     for run in out.runs:
-        run.alone = not run.job or counts[run.job] == 1
+        # Results of one file are of one job, whether its number is known or not.
+        run.alone = counts[run.job] == 1 if run.job else len(run.main.parts) < 2
     return out
 
 

@@ -184,7 +184,8 @@ def _from_numbers(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[
         if not name and word[:1] in ("n", "s") and _could_be_nodes(rows, sized=word[:1] == "s"):
             name, why = "nodes", ", which no output states"
         if name:
-            meant, rows = _meant(name, rows) if word.isdecimal() else (rows, [])
+            # What a size counts is a guess too, which an output that states another number disproves.
+            meant, rows = _meant(name, rows) if word.isdecimal() or word[:1] == "s" else (rows, [])
             yield from _add(place, name, (row[:3] for row in meant), why)
         for spot, part in _by_form(place, rows).items():
             name, levels = elsewhere.get(spot, ("", set()))

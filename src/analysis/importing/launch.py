@@ -13,7 +13,11 @@ _LAUNCHER = re.compile(
 )
 _LONGEST = 4000  # characters of a line that may launch a program
 _NP = re.compile(r"(?<!\S)--?(?:np|n|ntasks)[ =]?(\d+)(?!\S)")
-_PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--ntasks-per-node[ =](\d+)|-N ?(\d+)(?!\S))")
+_PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--n?tasks-per-node[ =](\d+))(?!\S)")
+# What -N counts: nodes for the launchers of Slurm, Flux and LLNL's lrun, ranks on each node for others.
+_PER_NODE = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
+_OF_NODES = re.compile(r"(?<!\S)(?:-N ?|--nodes[ =])(\d+)(?!\S)")
+_BY_NODES = re.compile(r"(?:\S*/)?(?:srun|flux run|lrun|prun|ccc_mprun)\b")
 _LIBRARIES = "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MV2 PSM PSM2 FI HCOLL NCCL MKL OPENBLAS MALLOC"
 _SETTING = re.compile(
     rf"^[ \t]*(?:export[ \t]+|setenv[ \t]+)?((?:{_LIBRARIES.replace(' ', '|')})_\w+)"
@@ -61,7 +65,10 @@ def of_line(line: str) -> Facts:
     facts: Facts = {"command" if "$" not in line and len(line) < 2000 else "launch": line}
     if found := _NP.search(line):
         facts["ranks"] = int(found[1])
-    if (found := _PPR.search(line)) and "srun" not in line.split()[0]:
+    by_nodes = _BY_NODES.match(line) is not None
+    if by_nodes and (found := _OF_NODES.search(line)):
+        facts["step_nodes"] = int(found[1])  # of a job that may have more
+    if found := _PPR.search(line) or (None if by_nodes else _PER_NODE.search(line)):
         facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
     return facts
 

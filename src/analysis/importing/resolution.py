@@ -131,6 +131,10 @@ def _from_files(
             draft.add(_from_script(draft, one.facts), one.file.base)
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
+    if step := draft.value("step_nodes"):
+        nodes = draft.facts.get("nodes")
+        if nodes is None or (nodes.value > step and nodes.where != "output"):
+            draft.facts["nodes"] = Sourced(step, draft.facts["step_nodes"].where)
     # A script may have changed since; a profile states how its program was called.
     if draft.value("program") and draft.certain("command") is None:
         draft.facts.pop("command", None)

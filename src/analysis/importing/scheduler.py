@@ -361,23 +361,50 @@ def moment(text: str) -> float | None:
     return None
 
 
+def steps(text: str) -> list[Facts]:
+    """Return the jobs of Flux whose jobspecs, resources and events are in a text, by their starts."""
+    found: list[Facts] = [{}]
+    seen: set[str] = set()
+    for document in _documents(text) if any(sign in text for sign in _OF_FLUX) else ():
+        kind, facts = _of_flux(document)
+        if kind in seen:  # of the next job
+            found.append({})
+            seen.clear()
+        seen |= {kind} - {""}
+        found[-1] |= facts
+    return sorted(filter(None, found), key=lambda one: float(one.get("start", 0.0)))
+
+
 def _flux(text: str) -> Facts:
-    """Return what the jobspec, the resources and the events of a Flux job say."""
-    facts: Facts = {}
-    for document in _documents(text):
-        if document.get("name") == "shell.start":
-            blocks = document["context"]["taskmap"]["map"]
-            facts["ranks"] = sum(nodes * each * times for _, nodes, each, times in blocks)
-        elif document.get("name") == "shell.init" and "size" in document["context"]:
-            facts |= {"nodes": int(document["context"]["size"]), "start": float(document["timestamp"])}
-        elif document.get("name") == "complete":
-            status = int(document["context"].get("status", 0))
-            facts |= {"end": float(document["timestamp"]), "exit_code": status >> 8 or status}
-        elif isinstance(document.get("execution"), dict):
-            facts |= _of_hosts(",".join(map(str, document["execution"].get("nodelist", []))))
-        elif isinstance(document.get("tasks"), list) and document["tasks"]:
-            facts["command"] = " ".join(map(str, document["tasks"][0].get("command", [])))
+    """Return what the jobs of Flux in a text agree in, from the first start to the last end."""
+    found = steps(text)
+    facts = {
+        name: value
+        for name, value in (found[0] if found else {}).items()
+        if all(one.get(name) == value for one in found)
+    }
+    starts, ends = ([one[name] for one in found if name in one] for name in ("start", "end"))
+    if len(found) > 1 and len(starts) == len(ends) == len(found):
+        facts |= {"start": min(starts), "end": max(ends)}
     return facts
+
+
+def _of_flux(document: Mapping[str, Any]) -> tuple[str, Facts]:
+    """Return of what kind a document of a Flux job is, empty if it says nothing, and its facts."""
+    name, context = str(document.get("name", "")), document.get("context")
+    if name == "shell.start" and isinstance(context, dict):
+        blocks = context["taskmap"]["map"]
+        return name, {"ranks": sum(nodes * each * times for _, nodes, each, times in blocks)}
+    if name == "shell.init" and isinstance(context, dict) and "size" in context:
+        return name, {"nodes": int(context["size"]), "start": float(document["timestamp"])}
+    if name == "complete" and isinstance(context, dict):
+        status = int(context.get("status", 0))
+        return name, {"end": float(document["timestamp"]), "exit_code": status >> 8 or status}
+    if isinstance(document.get("execution"), dict):
+        return "resources", _of_hosts(",".join(map(str, document["execution"].get("nodelist", []))))
+    if isinstance(document.get("tasks"), list) and document["tasks"]:
+        return "jobspec", {"command": " ".join(map(str, document["tasks"][0].get("command", [])))}
+    return "", {}
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:

@@ -49,6 +49,9 @@ _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
     r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
 )
+# A processor beside a compiler's level of optimisation is its target, as in `haswell-O2`: not what ran it.
+_OPTIMISED = re.compile(rf"(?<![A-Za-z0-9.])-?(?:O[0-3sgz]|Ofast){_E}")
+_NUMBERED_CPU = re.compile(r"(neoverse|cortex)[-_]([a-z]\d)", re.IGNORECASE)  # no nodes: neoverse-n1
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.
 _HOST = re.compile(
@@ -91,7 +94,8 @@ def parse_name(
     """Parse one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
     text = _EXTENSIONS.sub("", part) if file else part
     out = ParsedName(text)
-    text = _HOST.sub(" ", STAMPS.sub(" ", text))
+    text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", STAMPS.sub(" ", text)))
+    target = _OPTIMISED.search(text) is not None
     for case in sorted(cases, key=len, reverse=True):
         pattern = rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}"
         if match := re.search(pattern, text, re.IGNORECASE):
@@ -101,7 +105,7 @@ def parse_name(
     text = _numbers(text, out)
     text = _library(text, out)
     for factor, pattern, level in _WORDS:
-        text = _word(text, factor, pattern, level, out)
+        text = text if target and factor == "cpu" else _word(text, factor, pattern, level, out)
     _collect_rest(_NUMBERED.sub(" ", text), application, out)
     return out
 
