@@ -168,6 +168,24 @@ def test_import__a_size_is_nodes_only_with_one_number_of_ranks_each(
     assert counts == {(8, 128), (16, 256)}
 
 
+def test_import__a_pair_in_a_folder_of_another_size_is_kept(tmp_path: Path, imported: Imported) -> None:
+    """`size-4/` may be the cluster: OSU's pair in it ran on 2 nodes, as its record of Flux says."""
+    flux = (
+        '\n{{"timestamp":1724285075.5,"name":"shell.init","context":{{"size":{0}}}}}\n'
+        '{{"timestamp":1724285075.6,"name":"shell.start",'
+        '"context":{{"taskmap":{{"version":1,"map":[[0,{0},{1},1]]}}}}}}\n'
+    )
+    for size in (4, 8, 16, 32, 64):
+        folder = tmp_path / "tree" / f"size-{size}"
+        folder.mkdir(parents=True)
+        (folder / "all.out").write_text(barrier(f"{30 + size}.25") + flux.format(size, 16))
+    pair = "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n0 1.20\n8 2.20\n"
+    (tmp_path / "tree" / "size-4" / "pair.out").write_text(pair + flux.format(2, 1))
+    found = imported(tmp_path / "tree")
+    counts = {one["case"]: (one["nodes"], one["ranks"]) for name, one in found.items() if "size-4/" in name}
+    assert counts == {"osu_barrier": (4, 64), "osu_latency": (2, 2)}
+
+
 def test_import__a_number_that_goes_with_the_repetition_counts_jobs(
     tmp_path: Path, imported: Imported
 ) -> None:

@@ -219,6 +219,29 @@ def test_flux__each_job_of_several_has_its_own_times(tmp_path: Path, imported: I
     assert sorted(one["repeat"] for one in found.values()) == [1, 2, 3]
 
 
+def test_flux__records_in_the_middle_of_a_long_output_are_found(tmp_path: Path, imported: Imported) -> None:
+    """What a program prints before and after them is longer than what is read of other files."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    records = (
+        '{"timestamp":1000000100.5,"name":"shell.init","context":{"size":2}}\n'
+        '{"timestamp":1000000100.7,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,2,2,1]]}}}\n'
+        '{"timestamp":1000000120.5,"name":"complete","context":{"status":0}}\n'
+    )
+    filler = "a line of the program\n" * 10_000
+    (tree / "lj.out").write_text(log(10.0) + filler + records + filler)
+    (found,) = imported(tree).values()
+    assert (found["nodes"], found["start"], found["end"]) == (2, 1000000100.5, 1000000120.5)
+
+
+def test_flux__nodes_given_by_hand_stay(tmp_path: Path, imported: Imported) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "lj.out").write_text("flux run -N 2 -n 4 ./lmp -in in.lj\n" + log(10.0))
+    (found,) = imported(tree, "--set", "nodes=4").values()
+    assert (found["nodes"], found["ranks"]) == (4, 4)
+
+
 def test_pjm__its_statistics_and_its_directives() -> None:
     text = """ Job Statistical Information
  JOB ID                      : 390031

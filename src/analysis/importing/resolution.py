@@ -133,7 +133,7 @@ def _from_files(
         draft.add({name: one.facts[name]}, one.file.base)
     if step := draft.value("step_nodes"):
         nodes = draft.facts.get("nodes")
-        if nodes is None or (nodes.value > step and nodes.where != "output"):
+        if nodes is None or (nodes.value > step and nodes.where not in ("output", "--set", "--table")):
             draft.facts["nodes"] = Sourced(step, draft.facts["step_nodes"].where)
     # A script may have changed since; a profile states how its program was called.
     if draft.value("program") and draft.certain("command") is None:
