@@ -171,6 +171,67 @@ def test_ingest__damaged_tables_in_its_store_are_read_again(
     assert (read(), content(out)) == (["001", "009"], before)
 
 
+@pytest.mark.parametrize(
+    ("table", "where", "again"),
+    [
+        ("campaign", "1 = 1", []),
+        ("runs", "run = '007'", ["007"]),
+        ("tables", "kind = 'micro'", ["001", "007", "009"]),
+    ],
+)
+def test_ingest__a_flipped_bit_in_its_store_is_named_in_one_line_and_read_again(
+    raw: Path,
+    tmp_path: Path,
+    read: Callable[[], list[str]],
+    capsys: pytest.CaptureFixture[str],
+    table: str,
+    where: str,
+    again: list[str],
+) -> None:
+    add(raw, "001", "007", "009")
+    out = tmp_path / "out"
+    ingest(raw, out)
+    before = content(out)
+    column = "profile" if table == "runs" else "content"
+    with contextlib.closing(sqlite3.connect(out / fragments.NAME)) as store, store:
+        ((kept,),) = store.execute(f"SELECT {column} FROM {table} WHERE {where}").fetchall()
+        flipped = bytearray(kept)
+        flipped[len(flipped) // 2] ^= 4
+        store.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (bytes(flipped),))
+        if table != "campaign":  # else the campaign's own file is taken, and no table is needed
+            store.execute("DELETE FROM campaign")
+    read()
+    capsys.readouterr()
+    ingest(raw, out)
+    assert (read(), content(out)) == (again, before)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "fragments.sqlite:0: " in line
+    assert "is not what was kept; read again" in line
+    ingest(raw, out)
+    assert (read(), content(out), capsys.readouterr().err) == ([], before, "")
+
+
+def test_ingest__only_the_run_with_a_value_that_cannot_be_kept_is_read_each_time(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], list[str]]
+) -> None:
+    noting = campaign.read_run
+
+    def odd(folder: Path, **known: object) -> object:
+        run = noting(folder, **known)  # type: ignore[arg-type]
+        if folder.name == "009":
+            run.extra["unlike JSON"] = {1j}
+        return run
+
+    monkeypatch.setattr(campaign, "read_run", odd)
+    add(raw, "001", "003a", "009", "073")
+    ingest(raw, tmp_path / "out")
+    assert read() == ["001", "003a", "009", "073"]
+    before = content(tmp_path / "out")
+    for _ in range(2):
+        ingest(raw, tmp_path / "out")
+        assert (read(), content(tmp_path / "out")) == (["009"], before)
+
+
 def test_ingest__other_code_applications_or_power_read_all_runs_again(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], list[str]]
 ) -> None:

@@ -3,7 +3,9 @@
 A campaign grows by runs. Each run has a fragment: its part of the tables, and the netCDF file of its profile.
 It counts if the code that reads, the applications, the declared power and the files of the run are what they
 were. If that holds for all runs and for the files next to them, the campaign's own file is what it was, too.
-``fragments.sqlite`` can be deleted at any time; the next ingest reads all runs.
+``fragments.sqlite`` can be deleted at any time; the next ingest reads all runs. Each thing in it has its
+SHA-256: one that does not agree is not used, and named in one line. A run with a value that cannot be kept
+is read each time, alone.
 
 A file is not hashed again while its path, size, inode and times of change are those that were noted, and it
 had been left alone for `_SETTLED` when it was read: a change within the resolution of the clock cannot hide.
@@ -18,6 +20,7 @@ import json
 import os
 import sqlite3
 import stat
+import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -26,6 +29,7 @@ from typing import Any
 
 from analysis import readers
 from analysis.base import project
+from analysis.base.errors import Fault
 from analysis.base.files import UNPACKED, printable, sha256
 from analysis.datasets.run import checksum, files_of
 from analysis.datasets.tables import RunTables
@@ -37,9 +41,9 @@ _LIBRARIES = ("numpy", "pandas", "xarray", "pyarrow", "h5py", "h5netcdf")
 _SETTLED = 5_000_000_000  # ns; file systems count in up to 2 s
 # The tables of all runs, by kind, are written in one step with the list of the runs: they have the same runs.
 _STORE = {
-    "runs": "run TEXT PRIMARY KEY, reader TEXT, signature TEXT, checksum TEXT, profile BLOB",
-    "tables": "kind TEXT PRIMARY KEY, content BLOB",
-    "campaign": "state TEXT, counts TEXT, content BLOB",
+    "runs": "run TEXT PRIMARY KEY, reader TEXT, signature TEXT, checksum TEXT, profile BLOB, digest TEXT",
+    "tables": "kind TEXT PRIMARY KEY, content BLOB, digest TEXT",
+    "campaign": "state TEXT, counts TEXT, content BLOB, digest TEXT",
 }
 _MOST = 500_000_000  # bytes of what SQLite stores as one thing
 LINKED = "links"  # what a link leads to may change while the link stays: such a run is always read
@@ -76,6 +80,7 @@ class Fragments:
 
     def __init__(self, folder: Path, reader: str) -> None:
         self.reader = reader
+        self._path = folder / NAME
         self._known: dict[str, tuple[str, str, bool]] = {}
         self._store: sqlite3.Connection | None = None
         with contextlib.suppress(sqlite3.Error):
@@ -91,7 +96,7 @@ class Fragments:
         found, touched = {}, []
         for name, folder in folders.items():
             noted, kept, _ = self._known.get(name, ("", "", False))
-            if not kept or states[name] == LINKED:
+            if not kept or states[name] == LINKED or not self._intact(name):
                 continue
             if not states[name] or noted != states[name]:
                 if kept != _checksum(folder):
@@ -103,8 +108,11 @@ class Fragments:
 
     def tables(self, runs: Collection[str]) -> RunTables | None:
         """Return what was read of some runs; None if it is damaged."""
+        rows = self._select("SELECT kind, content, digest FROM tables")
+        if not all(self._agrees(content, digest, f"the table {kind!r}") for kind, content, digest in rows):
+            return None
         try:
-            found = RunTables.decoded(dict(self._select("SELECT kind, content FROM tables"))).only(runs)
+            found = RunTables.decoded({kind: content for kind, content, _ in rows}).only(runs)
         except (LookupError, ValueError, TypeError, OSError):
             return None
         return found if len(found.names) == len(runs) else None
@@ -122,34 +130,49 @@ class Fragments:
         return [run for run in runs if self._known.get(run, ("", "", False))[2]]
 
     def keep(self, tables: RunTables, fresh: Mapping[str, tuple[str, Path | None]]) -> None:
-        """Keep the tables of all runs; of `fresh` ones the signature before they were read, the profile."""
-        try:
+        """Keep the tables of all runs; of `fresh` ones the signature before they were read, the profile.
+
+        A run with a value that a table cannot hold is left out.
+        """
+        encoded = _encoded(tables)
+        if encoded is None:
+            unfit = set(_unfit(tables))
+            tables = tables.only([run for run in tables.names if run not in unfit])
             encoded = tables.encoded()
-        except (TypeError, ValueError, OverflowError):
-            return
         checksums = dict(zip(tables.names, tables.columns["runs"]["checksum"], strict=True))
         gone = self.runs() - checksums.keys()
-        rows = (
-            (run, self.reader, state, checksums[run], profile.read_bytes() if profile else None)
-            for run, (state, profile) in fresh.items()
-        )
+
+        def row(run: str, state: str, profile: Path | None) -> tuple[Any, ...]:
+            content = profile.read_bytes() if profile else None
+            return run, self.reader, state, checksums[run], content, _digest(content)
+
         self._execute(
             ("DELETE FROM runs WHERE run = ?", ((run,) for run in gone)),
-            ("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", rows),
-            ("INSERT OR REPLACE INTO tables VALUES (?, ?)", encoded.items()),
+            (
+                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)",
+                (row(run, *given) for run, given in fresh.items() if run in checksums),
+            ),
+            (
+                "INSERT OR REPLACE INTO tables VALUES (?, ?, ?)",
+                ((kind, content, _digest(content)) for kind, content in encoded.items()),
+            ),
         )
 
     def campaign(self, state: str) -> tuple[Any, bytes] | None:
         """Return the counts and the file of the campaign if its state is that with which they were kept."""
-        rows = self._select("SELECT counts, content FROM campaign WHERE state = ?", state)
-        return next(((json.loads(counts), bytes(content)) for counts, content in rows), None)
+        rows = self._select("SELECT counts, content, digest FROM campaign WHERE state = ?", state)
+        for counts, content, digest in rows:
+            if self._agrees(counts.encode() + content, digest, "the campaign's file"):
+                return json.loads(counts), bytes(content)
+        return None
 
     def keep_campaign(self, state: str, counts: Any, path: Path) -> None:
         """Keep the file of the campaign with its counts."""
         if path.stat().st_size > _MOST:
             return
-        row = (state, json.dumps(counts), path.read_bytes())
-        self._execute(("DELETE FROM campaign", [()]), ("INSERT INTO campaign VALUES (?, ?, ?)", [row]))
+        stated, content = json.dumps(counts), path.read_bytes()
+        row = (state, stated, content, _digest(stated.encode() + content))
+        self._execute(("DELETE FROM campaign", [()]), ("INSERT INTO campaign VALUES (?, ?, ?, ?)", [row]))
 
     def close(self) -> None:
         """Close the store."""
@@ -159,6 +182,22 @@ class Fragments:
     def runs(self) -> set[str]:
         """Return the runs that have a fragment, of whatever reader."""
         return {row[0] for row in self._select("SELECT run FROM runs")}
+
+    def _intact(self, run: str) -> bool:
+        """Tell whether a run's profile is what was kept; true without one."""
+        rows = (
+            self._select("SELECT profile, digest FROM runs WHERE run = ?", run)
+            if self.profiled([run])
+            else []
+        )
+        return all(self._agrees(profile, digest, f"the profile of {run}") for profile, digest in rows)
+
+    def _agrees(self, content: bytes, digest: str, what: str) -> bool:
+        if _digest(content) == digest:
+            return True
+        found = f"{what} is not what was kept"
+        print(Fault(str(self._path), 0, found, "read again; the disk may be failing"), file=sys.stderr)
+        return False
 
     def _select(self, command: str, *given: str) -> list[tuple[Any, ...]]:
         """Ask the store; nothing is known if it is damaged."""
@@ -173,6 +212,28 @@ class Fragments:
             with contextlib.suppress(sqlite3.Error), self._store:
                 for command, rows in commands:
                     self._store.executemany(command, rows)
+
+
+def _digest(content: bytes | None) -> str:
+    return hashlib.sha256(content or b"").hexdigest()
+
+
+def _encoded(tables: RunTables) -> dict[str, bytes] | None:
+    try:
+        return tables.encoded()
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _unfit(tables: RunTables) -> list[str]:
+    """Name the runs with a value that Arrow or JSON cannot hold, found by halves."""
+    names = tables.names
+    if not names or _encoded(tables) is not None:
+        return []
+    if len(names) == 1:
+        return names
+    middle = len(names) // 2
+    return [run for half in (names[:middle], names[middle:]) for run in _unfit(tables.only(half))]
 
 
 def _opened(path: Path) -> sqlite3.Connection:
