@@ -139,3 +139,24 @@ def test_calls__a_count_that_is_not_given_is_no_number() -> None:
     counts = profile.calls(ds).set_index("call")["count"]
     assert counts["MPI_Irecv"] == -1
     assert counts["MPI_Sendrecv"] == 260
+
+
+def test_calls__ipm_and_mpip_count_the_same_calls_of_lulesh() -> None:
+    """8 ranks, 100 cycles: 99 times the least time step, and the messages of 7 neighbours of each rank."""
+    folders = sorted((ROOT / "data" / "raw" / "vm-lulesh" / "runs").glob("lulesh-s10-*"))
+    assert len(folders) == 15
+    for folder in folders:
+        (path,) = (*folder.glob("*.ipm.xml*"), *folder.glob("*.mpiP*"))
+        ds = readers.open(path)
+        called = {call: int(ds["count"].values[ds["call"].values == call].sum()) for call in LULESH}
+        assert called == LULESH, folder.name
+
+
+# By grep and awk in the first mpiP file: rows of "Callsite Message Sent statistics" and of the times.
+LULESH = {
+    "MPI_Allreduce": 8 * 99,
+    "MPI_Isend": 10856,
+    "MPI_Irecv": 10856,
+    "MPI_Waitall": 2408,
+    "MPI_Reduce": 8,
+}

@@ -27,6 +27,7 @@ SHIPPED = {
     ),
     "vm-exchange": ({"interconnect"}, {"nodes": LINKED}),
     "vm-profiles": (set(), {}),
+    "vm-lulesh": ({"profiler"}, {}),
 }  # fmt: skip
 
 

@@ -283,6 +283,15 @@ def test_from_zero__keeps_the_highest_mark_below_the_top() -> None:
     assert ax.get_ylim() == pytest.approx((0, 106))
 
 
+def test_size_histogram__of_two_sizes_side_by_side_one_has_a_label() -> None:
+    """LULESH under IPM: 2 and 2.5 KiB are a third of a power of two apart, on an axis of eleven."""
+    sizes = [8, 24, 48, 80, 256, 512, 896, 2048, 2560, 5120]
+    _, ax = figures.new_figure("measured", "x")
+    figures.size_histogram(pd.DataFrame({"call": "MPI_Isend", "size": sizes, "count": 10}), ax=ax)
+    labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert labels == ["8 B", "24 B", "48 B", "80 B", "256 B", "512 B", "896 B", "", "2.5 KiB", "5 KiB"]
+
+
 @pytest.mark.parametrize(("sizes", "turned"), [((8, 2048), 0), ((512, 1024, 2**20), 0), ((1, 2, 2**20), 45)])
 def test_size_histogram__labels_that_would_touch_are_turned(sizes: tuple[int, ...], turned: int) -> None:
     _, ax = figures.new_figure("measured", "mock")

@@ -171,12 +171,12 @@ def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
     ]
 
 
-def profiled() -> Campaign:
+def profiled(*, timing: bool = True) -> Campaign:
     """Two node counts; MPI_Send makes 75 % of the calls and 25 % of the time."""
     rows, calls, messages = [], [], []
     for nodes in (2, 4):
         for repeat in range(6):
-            row = runs([10.0], nodes=nodes, profiler="ipm", mpi_fraction=0.1 * nodes)[0]
+            row = runs([10.0], nodes=nodes, profiler="ipm", mpi_fraction=0.1 * nodes, timing=timing)[0]
             row["run"] = f"{nodes}-{repeat}"
             rows.append(row)
             for call, count, time in (
@@ -196,6 +196,23 @@ def test_questions__shares_of_calls_and_of_time_differ() -> None:
     assert dict(zip(counts["call"], counts["median"], strict=True)) == {"MPI_Send": 75.0, "MPI_Recv": 25.0}
     assert times["median"].tolist() == [75.0, 25.0, 0.0]
     assert pages.call_sentences(times, "MPI time") == "MPI_Recv 75.0 %, MPI_Send 25.0 % of MPI time (n = 6)."
+
+
+def test_questions__times_that_must_not_be_used_have_no_shares() -> None:
+    book = profiled(timing=False)
+    times = pages.mean_shares(book, "time", {"nodes": 4})
+    assert times.empty
+    assert pages.mean_shares(book, "count", {"nodes": 4})["median"].tolist() == [75.0, 25.0]
+    assert pages.call_sentences(times, "MPI time") == (
+        "There are no shares of MPI time: the times of these runs must not be used, as their records say."
+    )
+
+
+def test_medians__counts_that_repeat_exactly_have_no_spread() -> None:
+    table = pages.mean_shares(profiled(), "count", {"nodes": 4})
+    assert pages.medians(table) == "medians of 6 runs that show no spread"
+    table.loc[0, "high"] += 0.1
+    assert pages.medians(table) == "medians of 6 runs with 95 % intervals"
 
 
 def test_questions__shares_of_different_node_counts_are_not_put_together() -> None:
@@ -275,7 +292,7 @@ def test_questions__a_figure_shows_ratios_values_and_its_evidence() -> None:
     drawn = svg(fig, description=found.description(found.parts[0]))
     assert "1× = 800 s (10GbE, at 4 nodes)" in drawn
     assert "synthetic: a test of the pipeline, no evidence" in drawn
-    assert "medians of 6 runs with 95 % intervals" in drawn
+    assert "medians of 6 runs that show no spread" in drawn
 
 
 def test_questions__one_point_of_an_axis_shows_every_run() -> None:

@@ -381,7 +381,8 @@ def _rounded(like: Estimate, value: float) -> str:
 def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``.
 
-    What no verdict could rest on is called a range, and no interval.
+    What no verdict could rest on is called a range, and no interval. Counts that repeat exactly, by columns
+    ``low high``, have no spread.
     """
     every = [(int(n), level) for one in (table, *others) for n, level in one[["n", "confidence"]].to_numpy()]
     sure = [(n, round(100 * level)) for n, level in every if level >= MIN_LEVEL]
@@ -389,6 +390,8 @@ def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     if table["n"].max() == 1 and not sure:
         return "single runs, without intervals"
     text = f"medians of {_ends(table['n'])} runs"
+    if all({"low", "high"} <= set(one) and one["low"].equals(one["high"]) for one in (table, *others)):
+        return text + " that show no spread"
     if not sure:
         return text + ("; bars are ranges: too few runs for an interval" if ranges else " without intervals")
     text += f" with {_ends(level for _, level in sure)} % intervals"

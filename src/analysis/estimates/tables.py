@@ -173,10 +173,12 @@ def mean_shares(
 ) -> pd.DataFrame:
     """Share of each call in MPI ``time``, or in the ``count`` of calls, of runs of one kind.
 
-    Columns ``call median low high n``, in percent, the largest first; calls as in `call_shares`. Raises
-    `NotCoveredError` if no profiled run is selected, or the runs differ in a factor.
+    Columns ``call median low high n``, in percent, the largest first; calls as in `call_shares`. No row if
+    it is the ``time`` of runs whose times may not be used. Raises `NotCoveredError` if no profiled run is
+    selected, or the runs differ in a factor.
     """
-    found = call_shares(campaign, _of_one_kind(campaign, select), least, of=of)
+    runs = _of_one_kind(campaign, select)
+    found = call_shares(campaign, runs[runs["timing"]] if of == "time" else runs, least, of=of)
     # A run that never makes a call has a share of 0, which is no missing value.
     full = found.pivot(index="run", columns="call", values="share").fillna(0.0)
     table = summary(full.melt(value_name="share"), ["call"], "share")

@@ -92,7 +92,14 @@ def claimed(reports: Iterable[Report], variable: str) -> dict[str, float]:
 
 
 def call_sentences(table: pd.DataFrame, whole: str, *, most: int = 3) -> str:
-    """Name the largest shares: ``MPI_Recv 36.1 %, MPI_Allreduce 27.0 % of MPI time``."""
+    """Name the largest shares: ``MPI_Recv 36.1 %, MPI_Allreduce 27.0 % of MPI time``.
+
+    An empty table is that of runs whose times may not be used.
+    """
+    if table.empty:
+        return (
+            f"There are no shares of {whole}: the times of these runs must not be used, as their records say."
+        )
     rows = table[table["call"] != "other"].head(most)
     listed = ", ".join(f"{row.call} {row.median:.1f} %" for row in rows.itertuples())
     return f"{listed} of {whole} (n = {int(table['n'].min())})."

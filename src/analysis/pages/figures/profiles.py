@@ -82,9 +82,12 @@ def size_histogram(
     ax.set_ylim(bottom=0.7)
     places = np.array([place[s] for s in sizes] if len(sizes) <= 14 else _powers(positive))
     ticks = sizes if len(sizes) <= 14 else [2 ** int(p) for p in _powers(positive)]
-    # A label is up to a fourteenth of the axis wide.
+    names = [_binary(float(s)) for s in ticks]
+    # A label is up to a fourteenth of the axis wide; turned, a twenty-fourth. The larger of two keeps its own.
     crowded = len(ticks) > 1 and np.diff(places).min() < np.ptp(places) / 14
-    ax.set_xticks(places, [_binary(float(s)) for s in ticks], rotation=45 if crowded else 0)
+    for i in np.flatnonzero(np.diff(places) < np.ptp(places) / 24):
+        names[i] = ""
+    ax.set_xticks(places, names, rotation=45 if crowded else 0)
     ax.set(xlabel="message size", ylabel="messages (count)")
     legend_beside(ax)
     unknown = float(frame.loc[frame[size] < 0, count].sum())
