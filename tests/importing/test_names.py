@@ -213,3 +213,40 @@ def test_import__many_benchmarks_in_one_file_are_runs_and_copies_at_once_are_one
     found = imported(tree)
     assert len(found) == 61
     assert [one["ranks"] for one in found.values() if one["application"] == "stream"] == [3]
+
+
+def test_import__of_two_equal_files_the_one_with_the_fitting_name_counts(
+    tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other one, first by its name, states 8 ranks where the output states 4."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("lj-8ranks.out", "other-4ranks.out"):
+        (tree / name).write_text(log(9.5))
+    found = imported(tree)
+    assert [(name, one["ranks"]) for name, one in found.items()] == [("other-4ranks.out#", 4)]
+    told = capsys.readouterr()
+    why = "its path says ranks 8 ('8ranks'), its output 4; it is a copy of other-4ranks.out"
+    assert f"lj-8ranks.out: {why}" in told.out
+
+
+def test_import__a_word_between_two_numbers_is_of_the_second_if_the_first_has_one(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """`stream-1-iter-3-node-2` is the third repetition on the second node."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    flux = (
+        '\n{"timestamp":1724285075.5,"name":"shell.init","context":{"size":1}}\n'
+        '{"timestamp":1724285075.6,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,1,88,1]]}}}\n'
+    )
+    for repeat in (1, 2, 3):
+        for node in (1, 2, 3, 4):
+            text = STREAM.format(f"{repeat}{node}") + flux
+            (tree / f"stream-1-iter-{repeat}-node-{node}-11240399175{repeat}{node}.out").write_text(text)
+    found = imported(tree)
+    assert sorted((one["tuning"], one["repeat"]) for one in found.values()) == [
+        (f"node-{node}", repeat) for node in (1, 2, 3, 4) for repeat in (1, 2, 3)
+    ]
+    assert all(f"iter-{one['repeat']}-" in name for name, one in found.items())
+    assert {one["nodes"] for one in found.values()} == {1}

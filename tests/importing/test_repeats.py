@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.base import project
-from analysis.base.modes import stated
+from analysis.base.modes import split, stated, told
 from analysis.datasets.applications import load_applications
 from analysis.importing import make
 from analysis.importing.plan import ImportPlan, cell_name
@@ -123,3 +123,21 @@ def test_repeats__what_a_job_states_is_asked_about_where_groups_follow_it(tmp_pa
 def test_repeats__racks_are_asked_about_by_the_numbers_of_their_hosts() -> None:
     found = stated({"node_list": ["cn101,cn117", "cn142,cn109", "cn311,cn350"]}, ["a", "a", "a"])
     assert found["hosts"] == ["cn1#", "cn1#", "cn3#"]
+
+
+def test_repeats__all_pairs_of_some_hosts_are_places_and_not_repeats() -> None:
+    """28 pairs of 8 hosts, with noise of 2 % alone: whether one pair is like another is the question."""
+    pairs = [f"n{one},n{two}" for one in range(8) for two in range(one)]
+    values = clean(28, 3)
+    found = split(values, facts={"node_list": pairs})
+    assert found is not None
+    assert (found.kind, found.fact, len(found.sizes)) == ("pairs", "node_list", 28)
+    assert told(found, 28).startswith("28 runs cover all 28 pairs of 8 hosts and differ by up to ")
+    # Jobs that Slurm put on pairs of hosts as these were free are repeats.
+    assert split(values[:20], facts={"node_list": pairs[:20]}) is None
+
+
+def test_repeats__the_minute_in_a_name_explains_nothing_but_the_day_may() -> None:
+    names = [f"lj.2025:04:{day}-20:{minute}:57.log" for day in (18, 19) for minute in (52, 53)]
+    assert [*stated({}, names).values()] == [("20250418",) * 2 + ("20250419",) * 2]
+    assert stated({}, names[:2]) == {}

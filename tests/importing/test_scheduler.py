@@ -234,6 +234,38 @@ def test_flux__records_in_the_middle_of_a_long_output_are_found(tmp_path: Path, 
     assert (found["nodes"], found["start"], found["end"]) == (2, 1000000100.5, 1000000120.5)
 
 
+def test_flux__a_record_without_a_number_is_of_the_output_that_was_written_at_its_time(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """Jobs without a pause, as of miniFE: 32 s are in two records, one of which has no other output."""
+    tree = tmp_path / "tree"
+    (tree / "results").mkdir(parents=True)
+    ends = {"29": 4, "32": 3, "35": 2}
+    for at, (second, nodes) in enumerate(ends.items()):
+        (tree / "results" / f"lj.2025:04:18-20:53:{second}.log").write_text(log(1.0 + at / 10))
+        end = datetime(2025, 4, 18, 20, 53, int(second), tzinfo=UTC).timestamp() + 0.3
+        (tree / f"job-iter-{at}-12089494077{at}.txt").write_text(
+            '{"resources": [], "tasks": [{"command": ["./lmp"], "slot": "task"}]}\n'
+            f'{{"timestamp":{end - 2.9},"name":"shell.init","context":{{"size":{nodes}}}}}\n'
+            f'{{"timestamp":{end},"name":"complete","context":{{"status":0}}}}\n'
+        )
+    found = imported(tree)
+    assert {name[-7:-5]: one["nodes"] for name, one in found.items()} == ends
+    assert {round(one["end"] - one["start"], 1) for one in found.values()} == {2.9}
+
+
+def test_flux__hosts_that_a_job_asked_for_are_its_own_if_it_has_no_more_nodes() -> None:
+    asked = (
+        '{{"resources": [], "tasks": [{{"command": ["./osu"]}}], '
+        '"attributes": {{"system": {{"constraints": {{"hostlist": ["flux-001,flux-004"]}}}}}}}}\n'
+        '{{"timestamp":5.5,"name":"shell.init","context":{{"size":{}}}}}\n'
+    )
+    facts, _ = scheduler.reported(asked.format(2))
+    assert (facts["nodes"], facts["node_list"]) == (2, "flux-001,flux-004")
+    facts, _ = scheduler.reported(asked.format(3))
+    assert (facts["nodes"], facts.get("node_list")) == (3, None)
+
+
 def test_flux__nodes_given_by_hand_stay(tmp_path: Path, imported: Imported) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from analysis.base.words import counted
+from analysis.base.words import STAMPS, counted
 
 Array = NDArray[np.float64]
 RATE = 0.01
@@ -46,9 +46,10 @@ _MOST_GROUPS = 6  # groups that are looked for
 class Split:
     """How values fail to be repeats.
 
-    `kind` is ``groups``, ``far``, ``trend`` or ``fact``; `sizes` counts the values of each group, ascending
-    in value, `apart` is the distance of the outer ones' means on logarithms, `labels` the group of each
-    value. `fact` is the stated fact that the groups follow, empty where none does.
+    `kind` is ``groups``, ``far``, ``trend``, ``fact``, or ``pairs``, which are all of some hosts. `sizes`
+    counts the values of each group, ascending in value, `apart` is the distance of the outer ones' means on
+    logarithms, `labels` the group of each value. `fact` is the stated fact that the groups follow, empty
+    where none does.
     """
 
     kind: str
@@ -77,9 +78,12 @@ def split(
         or (_by_time(x, np.asarray(times, dtype="f8")) if times is not None else None)
     )
     followed = _by_facts(x, told, scatter)
+    pairs = _by_pairs(x, (facts or {}).get("node_list", ()))
     if found is None:
-        return followed
+        return followed or pairs
     name = followed.fact if followed is not None else _explained(x, found, told)
+    if not name and pairs is not None:
+        return pairs
     return Split(found.kind, found.sizes, found.apart, found.labels, name)
 
 
@@ -380,6 +384,21 @@ def _by_facts(x: Array, facts: Mapping[str, NDArray[np.intp]], scatter: float | 
     return Split("fact", sizes, max(means) - min(means), tuple(int(one) for one in labels), name)
 
 
+def _by_pairs(x: Array, hosts: Sequence[object]) -> Split | None:
+    """Find runs on all pairs of some hosts: each pair is a place of its own, and no repeat of another."""
+    lists = [frozenset(filter(None, str(one).split(","))) for one in hosts]
+    pairs, every = set(lists), frozenset[str]().union(*lists)
+    apart = float(np.ptp(x))
+    if len(every) < 4 or {len(one) for one in lists} != {2} or apart < LEAST:
+        return None
+    if len(pairs) != math.comb(len(every), 2):
+        return None
+    means = {pair: float(x[[one == pair for one in lists]].mean()) for pair in pairs}
+    order = sorted(pairs, key=lambda pair: (means[pair], sorted(pair)))
+    labels = tuple(order.index(one) for one in lists)
+    return Split("pairs", tuple(labels.count(at) for at in range(len(order))), apart, labels, "node_list")
+
+
 def _without(x: Array, codes: NDArray[np.intp]) -> Array:
     """Return values less the means of the levels of a fact."""
     return x - (np.bincount(codes, weights=x) / np.bincount(codes))[codes]
@@ -480,6 +499,9 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     elif found.kind == "far":
         few = min(found.sizes)
         text = f"{counted(few, 'run')} of {n} {'differs' if few == 1 else 'differ'} by {by} from the rest"
+    elif found.kind == "pairs":
+        hosts = (1 + math.isqrt(1 + 8 * len(found.sizes))) // 2
+        text = f"{n} runs cover all {len(found.sizes)} pairs of {hosts} hosts and differ by up to {by}"
     else:
         text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))} that differ by {by}"
     if not found.fact:
@@ -506,8 +528,15 @@ def stated(
         quarters = (starts - days).astype("m8[h]").astype(int) // 6 * 6
         own |= {"date": days.astype(str).tolist(), "hours": [f"{one}-{one + 6}" for one in quarters]}
         own["weekend"] = ["no" if one else "yes" for one in np.is_busday(days)]
-    words = differing("name word", [_PART.findall(name) for name in names])
+    # Of a date with a time the day may explain something; its minutes are those of one execution.
+    days_alone = [STAMPS.sub(lambda found: f" {_day(found[0])} ", name) for name in names]
+    words = differing("name word", [_PART.findall(name) for name in days_alone])
     return {key: each for key, each in own.items() if len(set(each)) > 1} | words
+
+
+def _day(stamp: str) -> str:
+    digits = re.sub(r"\D", "", stamp)
+    return digits[:8] if len(digits) >= 8 else ""
 
 
 def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:

@@ -10,6 +10,12 @@ Level = str | int | float
 NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
 SIMULATED = "simulated"  # ends the name of each meter that is none
 
+# Dates and times in names.
+STAMPS = re.compile(
+    r"(?<!\d)(?:19|20)\d\d[-_:.]?[01]\d[-_:.]?[0-3]\d(?:[-_T.]+[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.]?[0-5]\d)?|\d{4,6})?(?!\d)"
+    r"|(?<!\d)[0-2]\d[-:_h][0-5]\d[-:_m][0-5]\d(?!\d)"
+)
+
 # Words of verdicts as data -> as people read them, on the site, in notebooks and on a terminal.
 _DISPLAYED = {
     "inside the band": "possible, not confirmed",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.base.words import STAMPS
 from analysis.importing.detect import Observation, ResultPart
-from analysis.importing.vocabulary import STAMPS
 
 _ENDINGS = re.compile(
     r"(?:[._-](?:out|err|error|log|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e|stdout|stderr|power|"
@@ -82,8 +82,11 @@ def group(observations: Iterable[Observation]) -> Grouping:
     out.runs = _merge(_without_lists(_without_doubles(runs, out), out))
     _find_jobs_by_time(out, known)
     index = _Index(out.runs)
+    recorded = _recorded_at_its_time(known, out.runs)
     for source in known:
-        if source.role in ("profile", "power", "beside", "text", "record"):
+        if run := recorded.get(source.name):
+            run.files.append(source)
+        elif source.role in ("profile", "power", "beside", "text", "record"):
             _attach(source, index, out)
     _add_runs_without_result(known, out, index)
     for run in out.runs:
@@ -164,13 +167,44 @@ def _find_jobs_by_time(out: Grouping, known: Iterable[Observation]) -> None:
     for run in out.runs:
         if run.main.job or not run.main.stamp:
             continue
-        at = datetime.strptime(run.main.stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+        at = _named_time(run)
         jobs = [
             job
             for job in here[run.main.file.folder]
             if out.jobs[job].get("start", at + 1) - _SLACK <= at <= out.jobs[job].get("end", at) + _SLACK
         ]
         run.main.job = jobs[0] if len(jobs) == 1 else ""
+
+
+def _recorded_at_its_time(known: Iterable[Observation], runs: Iterable[RunFiles]) -> dict[str, RunFiles]:
+    """Find the run of a record without a job's number: the one whose name has a time within the record's.
+
+    It is below the record's folder. A time within two records is that of the one that has no other run.
+    """
+    timed = [(run, _named_time(run)) for run in runs if run.main.stamp and not run.main.reported]
+    could: dict[str, list[RunFiles]] = {}
+    for source in known if timed else ():
+        begin, end = (source.reported.get(name) for name in ("start", "end"))
+        if source.role != "beside" or source.job or begin is None or end is None:
+            continue
+        at = [run for run, when in timed if int(begin) <= when <= end]  # names have whole seconds
+        folder = f"{source.file.folder}/" if source.file.folder else ""
+        could[source.name] = [run for run in at if run.main.file.name.startswith(folder)]
+    found: dict[str, RunFiles] = {}
+    while once := {name: runs[0] for name, runs in could.items() if len(runs) == 1}:
+        claims = Counter(map(id, once.values()))
+        found |= {name: run for name, run in once.items() if claims[id(run)] == 1}
+        could = {
+            name: [run for run in runs if id(run) not in claims]
+            for name, runs in could.items()
+            if name not in once
+        }
+    return found
+
+
+def _named_time(run: RunFiles) -> float:
+    """Return the time in a run's name, in s since 1970 if it is that of UTC."""
+    return datetime.strptime(run.main.stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
 
 
 def _merge(runs: Sequence[RunFiles]) -> list[RunFiles]:

@@ -1,8 +1,9 @@
 """What an import would do: runs with names and factors, faults, files of no run; nothing is written."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from analysis.base.processes import in_parallel
 from analysis.importing.additions import Addition, Earlier, addition, replacement
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
-from analysis.importing.groups import RunFiles, group, stem
+from analysis.importing.groups import Grouping, RunFiles, group, stem
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.power import CampaignLog, place
 from analysis.importing.repeats import CellDoubt, doubts
@@ -74,8 +75,8 @@ def make(
     files, refused = walk(root)
     tree = in_parallel(detect, files, "files read:", progress=progress)
     earlier = Earlier(raw)
-    groups = group(earlier.observations(tree))
-    drafts, guesses = resolve(groups, applications, pattern=pattern, given=given, table=table)
+    work = partial(resolve, applications=applications, pattern=pattern, given=given, table=table)
+    groups, drafts, guesses = _resolved([*earlier.observations(tree)], work)
     plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
     plan.drafts = drafts
     names = {one.name for one in tree}
@@ -108,6 +109,23 @@ def make(
     plan.faults += _faults(faulty)
     plan.doubts = doubts(plan.runs, applications)
     return plan
+
+
+def _resolved(
+    observed: Sequence[Observation], work: Callable[[Grouping], tuple[list[Draft], list[str]]]
+) -> tuple[Grouping, list[Draft], list[str]]:
+    """Group files and resolve their runs; a file whose name is contradicted gives way to its copies."""
+    groups = group(observed)
+    drafts, guesses = work(groups)
+    copied = {one.removeprefix("is a copy of ") for one in groups.unplaced.values()}
+    wrong = {draft.run.main.name: draft.faults[0].found for draft in drafts if draft.faults}
+    misnamed = {name: why for name, why in wrong.items() if name in copied}
+    if misnamed:
+        groups = group(sorted(observed, key=lambda one: one.name in misnamed))
+        drafts, guesses = work(groups)
+        for name in misnamed.keys() & groups.unplaced.keys():
+            groups.unplaced[name] = f"{misnamed[name]}; it {groups.unplaced[name]}"
+    return groups, drafts, guesses
 
 
 def _join(plan: ImportPlan, found: Addition | Fault | None) -> None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base import slurm
+from analysis.base.words import STAMPS
 from analysis.importing import launch
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, Draft, Sourced
@@ -15,7 +16,7 @@ from analysis.importing.groups import Grouping, RunFiles, stem
 from analysis.importing.inference import infer
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.table import FactTable
-from analysis.importing.vocabulary import STAMPS, Value, system
+from analysis.importing.vocabulary import Value, system
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import TABLE
 

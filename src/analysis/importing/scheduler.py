@@ -372,6 +372,10 @@ def steps(text: str) -> list[Facts]:
             seen.clear()
         seen |= {kind} - {""}
         found[-1] |= facts
+    for one in found:
+        hosts = one.pop("asked_hosts", {})
+        if hosts and hosts.get("nodes") == one.get("nodes"):  # no others can have been given
+            one.update(hosts | one)
     return sorted(filter(None, found), key=lambda one: float(one.get("start", 0.0)))
 
 
@@ -403,7 +407,10 @@ def _of_flux(document: Mapping[str, Any]) -> tuple[str, Facts]:
     if isinstance(document.get("execution"), dict):
         return "resources", _of_hosts(",".join(map(str, document["execution"].get("nodelist", []))))
     if isinstance(document.get("tasks"), list) and document["tasks"]:
-        return "jobspec", {"command": " ".join(map(str, document["tasks"][0].get("command", [])))}
+        facts: Facts = {"command": " ".join(map(str, document["tasks"][0].get("command", [])))}
+        asked = document.get("attributes", {}).get("system", {}).get("constraints", {})
+        hosts = asked.get("hostlist") if isinstance(asked, dict) else None
+        return "jobspec", facts | ({"asked_hosts": _of_hosts(",".join(map(str, hosts)))} if hosts else {})
     return "", {}
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from analysis.base.words import STAMPS
 from analysis.schema.factors import SYSTEMS, TABLE
 
 Value = str | int | float
@@ -17,6 +18,7 @@ _S, _E = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])"
 _G = r"[-_=. ]?"  # between a word and its number
 # Ranks of a node come before the nodes, which are a part of their name: the table backwards.
 _COUNTS: tuple[tuple[str, str], ...] = (
+    ("repeat", rf"{_S}(?:run|rep|repeat|iter|trial){_G}(\d+)(?=[-_.]node{_G}\d)"),  # iter-3-node-2
     *((one.name, pattern) for one in reversed(TABLE) for pattern in one.paths),
     (
         "repeat",
@@ -40,11 +42,7 @@ _MPI = (
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
 _WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)
 _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORECASE)
-# Dates, times and numbers of jobs distinguish executions, and are no factors.
-STAMPS = re.compile(
-    r"(?<!\d)(?:19|20)\d\d[-_:.]?[01]\d[-_:.]?[0-3]\d(?:[-_T.]+[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.]?[0-5]\d)?|\d{4,6})?(?!\d)"
-    r"|(?<!\d)[0-2]\d[-:_h][0-5]\d[-:_m][0-5]\d(?!\d)"
-)
+# Numbers of jobs distinguish executions, as dates and times do, and are no factors.
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
     r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
