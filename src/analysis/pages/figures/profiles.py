@@ -83,7 +83,7 @@ def size_histogram(
     places = np.array([place[s] for s in sizes] if len(sizes) <= 14 else _powers(positive))
     ticks = sizes if len(sizes) <= 14 else [2 ** int(p) for p in _powers(positive)]
     names = [_binary(float(s)) for s in ticks]
-    # A label is up to a fourteenth of the axis wide; turned, a twenty-fourth. The larger of two keeps its own.
+    # A label is up to a fourteenth of the axis wide; turned, a twenty-fourth. The larger of two keeps its.
     crowded = len(ticks) > 1 and np.diff(places).min() < np.ptp(places) / 14
     for i in np.flatnonzero(np.diff(places) < np.ptp(places) / 24):
         names[i] = ""
