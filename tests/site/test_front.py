@@ -91,7 +91,7 @@ def test_card__names_the_application_that_ran_instead(distances: list[Any], n: i
     row = scoreboard.rows(
         scoreboard.board([replace(found, distance="scaled", distances=distances)]), every=True
     )
-    assert front.Card("q", "c", row[0], ("t",), 1, "").rests == rests
+    assert front.Card("Link", "q", "c", row[0], ("t",), 1, "").rests == rests
 
 
 def test_contradictions__have_both_numbers_and_their_place(tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_menu__groups_pages_by_question_each_once(tmp_path: Path) -> None:
     nav = text[text.index('<nav class="menu"') :].partition("</nav>")[0]
     assert re.findall(r"<h2>([^<]+)", nav) == ["Benchbook", "Link", "Profile", "Sources and checks"]
     links = re.findall(r'href="([^"]+)"', nav)
-    assert len(links) == len(set(links)) == 3 + len(site_mock.PAGES)
+    assert len(links) == len(set(links)) == 5 + len(site_mock.PAGES)  # three of the site, two questions
     link = nav[nav.index("<h2>Link") :].partition("</section>")[0]
-    assert re.findall(r'href="([^"]+)"', link) == ["interconnect.html"]
+    assert re.findall(r'href="([^"]+)"', link) == ["question-link.html", "interconnect.html"]
 
 
 def test_menu__a_title_is_there_once() -> None:

@@ -250,7 +250,7 @@ class Statement:
         out = []
         for at, level in enumerate(compare.levels):
             own = self.own(level)
-            name = " or ".join(noun(self.campaign, compare.factor, one) for one in own)
+            name = " or ".join(dict.fromkeys(noun(self.campaign, compare.factor, one) for one in own))
             link = compare.where[at].get("interconnect") if len(compare.where) > at else None
             if compare.factor == "nodes" and own != [1] and link and not self.confounded:
                 links = self.campaign.resolve("interconnect", link)

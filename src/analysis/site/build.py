@@ -22,6 +22,7 @@ from analysis.site import docs as documentation
 from analysis.site import forest, front, passport, search
 from analysis.site import page as notebooks
 from analysis.site.provenance import Provenance
+from analysis.site.questions import question_pages
 from analysis.site.words import EVIDENCE, VERDICTS
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
@@ -58,7 +59,8 @@ def build(
     """Write the site into a folder and return the files written; the same input gives the same bytes.
 
     The site has `pages` in the order of the navigation, a page for each report with a row for each of its
-    claims, and the documentation in Markdown below `docs`; `asked` orders the front page and the menu.
+    claims, one for each question of `asked`, which orders front page and menu, and the documentation in
+    Markdown below `docs`.
     If the self-test's verdicts `recovered` are given,
     rows link to its site; if not, rows of the reports in `selftest` say that. Pages of an earlier build that
     are no longer built are removed, other files remain. Raises `ConfigError` if a verdict, page or notebook
@@ -77,10 +79,13 @@ def build(
     sections = [_section(report, board) for report in reports]
     described = documentation.read(docs) if docs is not None and docs.is_dir() else []
     shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": sections}
+    menu = front.menu(asked.questions, read, asked.topics)
+    about = question_pages(asked.questions, board, menu)
     shared |= {
         "documented": bool(described),
         "facts": provenance,
-        "menu": front.menu(asked.questions, read, asked.topics),
+        "menu": menu,
+        "asked": {one.name: one for one in about},
         "passport": partial(passport.of_row, axis=board.axis, facts=provenance, marks=_source("marks.svg")),
     }
     told = {
@@ -93,13 +98,17 @@ def build(
     files |= {f"{DATA}/{name}": text for one in read for name, text in one.files.items()}
     files |= {f"{DATA}/{one.name}.ipynb": one.path.read_text(encoding="utf-8") for one in pages}
     files[f"{DATA}/search.js"] = _registered(
-        "search", search.index(board, read, shared["menu"], sections, described)
+        "search", search.index(board, read, menu, sections, described, about)
     )
     for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
         around = {"previous": previous, "following": following}
         rows = scoreboard.rows(board, page=page.name)
         files[f"{page.name}.html"] = _render(
             "page.html.j2", current=page.name, page=page, rows=rows, **around, **shared
+        )
+    for told_of in about:
+        files[f"{told_of.page}.html"] = _render(
+            "question.html.j2", current=told_of.page, question=told_of, **shared
         )
     for one in sections:
         files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, section=one, **shared)

@@ -26,12 +26,13 @@ _REST = "Sources and checks"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question of the front page: the row of its claim, how many claims it has, and a price.
+    """A question of the front page by its name: the row of its claim, how many claims it has, and a price.
 
     `row` is None if no report of this build has the claim `wanted`. `cost` is what a campaign that would test
     the claim costs, or why it has no price.
     """
 
+    name: str
     question: str
     wanted: str
     row: ClaimRow | None
@@ -117,7 +118,9 @@ def cards(entries: Iterable[Mapping[str, Any]], board: Board, prices: Mapping[st
             continue
         about = [one for one in by_claim.values() if one.counted and one.claim.topic in topics]
         question = entry.get("question") or entry["name"]
-        card = Card(question, wanted, by_claim.get(wanted), topics, len(about), prices.get(wanted, ""))
+        card = Card(
+            entry["name"], question, wanted, by_claim.get(wanted), topics, len(about), prices.get(wanted, "")
+        )
         found.append(card)
     return found
 

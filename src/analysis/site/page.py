@@ -138,9 +138,9 @@ def read(page: PageInput, cited: str = "") -> PageContent:
 
 
 def _check(page: PageInput) -> None:
-    reserved = page.name in RESERVED or page.name.startswith("report-")
+    reserved = page.name in RESERVED or page.name.startswith(("report-", "question-"))
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", page.name) or reserved:
-        remedy = "use a-z 0-9 - _, not index or provenance, nor report- at the beginning"
+        remedy = "use a-z 0-9 - _, not index or provenance, nor report- or question- at the beginning"
         raise ConfigError.at(str(page.path), 0, f"{page.name!r} is no page name", remedy)
     for evidence in page.evidence.split(", "):
         if evidence not in EVIDENCE:

@@ -10,6 +10,7 @@ from analysis.site.board import Board, ClaimRow, section
 from analysis.site.docs import Doc
 from analysis.site.front import MenuGroup
 from analysis.site.page import PageContent
+from analysis.site.questions import QuestionPage
 from analysis.site.words import EVIDENCE
 
 # Pages that are no notebook's.
@@ -31,12 +32,14 @@ def index(
     menu: Sequence[MenuGroup],
     reports: Iterable[Any],
     docs: Sequence[Doc],
+    questions: Iterable[QuestionPage] = (),
 ) -> dict[str, Any]:
     """Gather what can be found, an entry each: title, address, what it belongs to, and the words in it."""
     groups = {page.name: group.name for group in menu for page in group.pages}
     entries = [_claim(row, group.anchor) for group in board.groups for row in group.rows]
     entries += [_page(page, groups.get(page.name, "")) for page in pages]
     entries += [_report(one) for one in reports]
+    entries += [_question(one) for one in questions]
     entries += [{**one, "kind": "page", "where": "page"} for one in _SITE]
     entries += [entry for doc in docs for entry in _doc(doc)]
     return {"entries": entries}
@@ -89,6 +92,19 @@ def _report(one: Any) -> dict[str, Any]:
         "where": f"report · {report.publisher}, {report.date}",
         "about": f"{report.name} {report.publisher} {report.date} report",
         "boost": 1.2,
+    }
+
+
+def _question(one: QuestionPage) -> dict[str, Any]:
+    campaigns = " ".join(voice.lead.campaign for voice in one.voices)
+    return {
+        "kind": "page",
+        "title": one.question,
+        "url": f"{one.page}.html",
+        "where": f"question · {one.name} · all campaigns",
+        "about": f"{one.name} {' '.join(dict.fromkeys(row.claim.topic for row in one.rows))}",
+        "body": f"{one.sentence} {campaigns}",
+        "boost": 0.3,  # its pages say more of a word
     }
 
 

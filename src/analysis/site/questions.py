@@ -1,0 +1,106 @@
+"""A page for each question of the front page: what each campaign says, for and against."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.claims.verdict import Verdict
+from analysis.site.board import Board, ClaimRow, Tally, ground, rows, sentence, tally
+from analysis.site.front import MenuGroup
+from analysis.site.page import PageContent
+from analysis.site.words import GROUNDS, VERDICTS, VerdictWord, slug
+
+_SPOKEN = 4  # sentences of a campaign; all are in its rows
+_NEARNESS = {name: i for i, name in enumerate(GROUNDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What one campaign says on a question: its verdicts, the nearest to its claim first."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def lead(self) -> Verdict:
+        """The verdict that is nearest to its claim."""
+        return self.verdicts[0]
+
+    @property
+    def claims(self) -> int:
+        """How many claims it has a verdict on."""
+        return len({one.claim for one in self.verdicts})
+
+    @property
+    def words(self) -> list[tuple[VerdictWord, int]]:
+        """Its verdicts counted by word, in the fixed order."""
+        found = [one.verdict for one in self.verdicts]
+        return [(word, found.count(name)) for name, word in VERDICTS.items() if name in found]
+
+    @property
+    def spoken(self) -> list[Verdict]:
+        """The verdicts whose sentences are shown: one of each word first, so that what is against is seen."""
+        said = [one for one in self.verdicts if one.sentence]
+        firsts = {one.verdict: one for one in reversed(said)}
+        ordered = [one for one in said if firsts[one.verdict] is one]
+        once = {
+            one.sentence: one for one in reversed([*ordered, *(one for one in said if one not in ordered)])
+        }
+        return list(reversed(once.values()))[:_SPOKEN]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPage:
+    """A question with its claims, what they rest on, what each campaign says, and pages about it.
+
+    `page` is the name of its page, `sentence` the count of its claims in words.
+    """
+
+    name: str
+    question: str
+    page: str
+    rows: tuple[ClaimRow, ...]
+    tallies: list[Tally]
+    sentence: str
+    voices: tuple[Voice, ...]
+    pages: tuple[PageContent, ...]
+
+
+def question_pages(
+    entries: Iterable[Mapping[str, Any]], board: Board, menu: Sequence[MenuGroup]
+) -> list[QuestionPage]:
+    """Make a page for each entry of the front page about which the reports have a claim."""
+    pages = {group.name: group.pages for group in menu}
+    every = rows(board, every=True)
+    found = []
+    for entry in entries:
+        name, topics = entry["name"], entry["topics"]
+        about = tuple(row for row in every if row.claim.topic in topics)
+        counted = tally([row for row in about if row.counted])
+        if counted:
+            question = entry.get("question") or name
+            page = f"question-{slug(name).lower()}"
+            voices = _voices(about)
+            found.append(
+                QuestionPage(
+                    name, question, page, about, counted, sentence(counted), voices, pages.get(name, ())
+                )
+            )
+    return found
+
+
+def _voices(about: Iterable[ClaimRow]) -> tuple[Voice, ...]:
+    """Gather verdicts by campaign; campaigns that are nearest to a claim first."""
+    said: dict[tuple[str, str], list[Verdict]] = {}
+    for row in about:
+        for one in row.verdicts:
+            if one.tested and one.campaign:
+                said.setdefault((one.evidence, one.campaign), []).append(one)
+    found = [Voice(tuple(sorted(verdicts, key=_distance))) for verdicts in said.values()]
+    return tuple(sorted(found, key=lambda one: (_distance(one.lead), -one.claims)))
+
+
+def _distance(verdict: Verdict) -> int:
+    # A report's own contradiction is its own voice, which comes with its arithmetic.
+    if verdict.evidence == "reported":
+        return _NEARNESS["reported"]
+    return _NEARNESS[ground(verdict).name]
