@@ -3,11 +3,14 @@
 Works on a copy of the tracked files in a temporary folder, with the environment that runs it; prints
 medians and ratios and asserts nothing.
 
-usage: bench_build.py [REPEATS]    (1; about 3 minutes each on two cores)
+usage: bench_build.py [--small] [REPEATS]    (1; about 3 minutes each on two cores)
+
+With ``--small`` two pages of one campaign are built, as a test does; about 40 s.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import statistics
@@ -23,6 +26,23 @@ from analysis.estimates.contents import load_config
 ROOT = Path(__file__).resolve().parents[1]
 # As the Makefile starts it.
 SNAKEMAKE = [sys.executable, "workflow/scripts/snakemake_local.py", "--cores", "all", "--quiet", "all"]
+# What is built with --small: one campaign, two pages.
+SMALL = """\
+campaigns: [vm-profiles]
+reports: { hpcg2014: [] }
+discover: false
+pages:
+  - name: calls
+    notebook: 57-mpi-calls.ipynb
+    campaign: vm-profiles
+    reports: [hpcg2014]
+    parameters: { select: {} }
+  - name: sizes
+    notebook: 62-message-sizes.ipynb
+    campaign: vm-profiles
+    reports: [hpcg2014]
+    parameters: { along: "", bounds: [], select: {}, at: {} }
+"""
 MORE = 3  # pages that a build has more than another, to time one
 
 
@@ -31,18 +51,22 @@ def seconds(command: list[str], folder: Path) -> float:
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the Makefile takes it out too
     began = time.perf_counter()
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-4000:]}")
     return time.perf_counter() - began
 
 
-def copy(folder: Path) -> Path:
-    """Copy what git tracks into `folder`."""
+def copy(folder: Path, *, small: bool) -> Path:
+    """Copy what git tracks into `folder`; if `small`, with a configuration of two pages."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in filter(None, listed.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_file():
             shutil.copy(ROOT / name, target)
+    if small:
+        (folder / "config/config.yaml").write_text(SMALL, encoding="utf-8")
     return folder
 
 
@@ -68,31 +92,36 @@ def again(base: Path, pages: list[dict[str, Any]]) -> float:
     return seconds(SNAKEMAKE, base)
 
 
-def once(folder: Path) -> dict[str, float]:
+def once(folder: Path, *, small: bool) -> dict[str, float]:
     """Time everything once, peers between ours."""
-    base = copy(folder / "project")
+    base = copy(folder / "project", small=small)
     cold = seconds(SNAKEMAKE, base)
     pages = list(load_config(base)["pages"])
     (folder / "out").mkdir()
     plain = [papermill(base, page, folder / "out" / f"{page['name']}.ipynb") for page in pages]
-    one, several = again(base, pages[:1]), again(base, pages[: 1 + MORE])
-    version = [seconds([sys.executable, "-m", "snakemake", "--version"], base) for _ in range(3)]
-    noop = [seconds(SNAKEMAKE, base) for _ in range(3)]
+    more = plain[1 : 1 + MORE]
+    one, several = again(base, pages[:1]), again(base, pages[: 1 + len(more)])
+    times = 1 if small else 3
+    version = [seconds([sys.executable, "-m", "snakemake", "--version"], base) for _ in range(times)]
+    noop = [seconds(SNAKEMAKE, base) for _ in range(times)]
     print(f"cold {cold:.1f} s, {len(pages)} pages by papermill {sum(plain):.1f} s", file=sys.stderr)
     return {
         "cold build / plain papermill of its pages": cold / sum(plain),
-        "one page more / the same by papermill": (several - one) / sum(plain[1 : 1 + MORE]),
+        "one page more / the same by papermill": (several - one) / sum(more),
         "no-op / snakemake --version": statistics.median(noop) / statistics.median(version),
     }
 
 
 def main() -> None:
     """Print the medians of the ratios."""
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("repeats", type=int, nargs="?", default=1)
+    parser.add_argument("--small", action="store_true", help="build two pages only")
+    given = parser.parse_args()
     found = []
-    for _ in range(repeats):
+    for _ in range(given.repeats):
         with tempfile.TemporaryDirectory() as name:
-            found.append(once(Path(name)))
+            found.append(once(Path(name), small=given.small))
     for name in found[0]:
         values = sorted(one[name] for one in found)
         print(f"build: {name} = {statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})")

@@ -14,6 +14,7 @@ from analysis.base import project
 
 # The smallest form of each, and what its output has of the work that it did.
 SMALLEST = {
+    "bench_build": (["--small"], "build: cold build / plain papermill of its pages = "),
     "bench_findings": (["--runs", "240", "--sides", "10"], "findings: 240 runs, 10 on a side"),
     "bench_import": (["--files", "60"], "runs of 60 files"),
     "bench_ingest": (["--small"], "20 runs"),
@@ -26,16 +27,16 @@ SMALLEST = {
 STUDIES = {
     "study_compare": "findings/test_study.py",
     "study_damage": "readers/test_damage.py",
+    "study_disturbances": "slurm/test_disturbances.py",
     "study_findings": "findings/test_simulation.py",
     "study_statistics": "test_study.py",
 }
 PEERS = {"bench_ipm": "xmllint"}  # programs that no Python package brings
-WHOLE_BUILD = "bench_build"  # minutes, and has no smaller form; `make bench` runs it
 
 
 def test_benchmarks__each_is_run_by_a_test() -> None:
     names = {path.stem for path in (project.root() / "benchmarks").glob("*.py")}
-    assert names == {*SMALLEST, *STUDIES, WHOLE_BUILD}
+    assert names == {*SMALLEST, *STUDIES}
     for study, test in STUDIES.items():
         assert f'loaded("{study}")' in (project.root() / "tests" / test).read_text(encoding="utf-8")
 

@@ -272,6 +272,10 @@ def _measuring(command: Any) -> None:
     add("--runs", action="store_true", help="list every run, in the order of submission")
     add("--json", help="print a list of objects, one for each run", **_AS_JSON)
 
+    what = "measure the cheapest run first; say what it proves of binding, link, meter and profiler"
+    add = command("try", "cli.trial:try_campaign", what)
+    add("name", metavar="CAMPAIGN").completer = _names_of("campaigns")
+
     what = "show the progress of a campaign that is being measured"
     add = command("progress", "measure.progress:print_progress", what)
     add("name", metavar="CAMPAIGN").completer = _names_of("campaigns")
@@ -433,6 +437,7 @@ _EXAMPLES = {
     "claim new --report hpcg2014 --statement 'FDR is 3 times as fast as 10GbE' --topic interconnect"
     " --quantity speedup --factor interconnect --treatment ib-fdr --baseline 10gbe --expect 'about 3'",
     "plan": "plan mine\nplan mine --runs\nplan --claim hpcg2014-ic-fdr-over-1gbe-5x",
+    "try": "try mine",
     "progress": "progress mine",
     "meters": "meters mine --nodes 'n[01-04]'",
     "meter-simulator": "meter-simulator\nmeter-simulator --idle 80 --busy 450",

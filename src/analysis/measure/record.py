@@ -88,6 +88,7 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
     found["profiler_library"] = preloaded(head.get("preload", ""), search)
     found["limits"] = limits()
     found["facts"] = _facts()
+    found["traffic"] = traffic()
     folders.write_json(work / folders.BEGIN, found)
     refused = []
     if found["binary"] is None and "/" in head["program"]:
@@ -102,6 +103,31 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
         (work / ".refused").write_text("; ".join(refused) + "\n", encoding="utf-8")
         print("; ".join(refused), file=sys.stderr)
     return int(bool(refused))
+
+
+def traffic(root: Path = Path("/")) -> dict[str, int]:
+    """Return the bytes that each network device of this node has sent and received since its start.
+
+    Interfaces by name, ports of InfiniBand like ``mlx5_0:1``; the loopback is left out.
+    """
+    found: dict[str, int] = {}
+    # Of this process's own network; /sys may show that of another.
+    for line in _text(root / "proc/net/dev").splitlines()[2:]:
+        name, _, numbers = line.partition(":")
+        counts = numbers.split()
+        if name.strip() != "lo" and len(counts) > 8:
+            found[name.strip()] = int(counts[0]) + int(counts[8])
+    for path in sorted((root / "sys/class/infiniband").glob("*/ports/*/counters")):
+        texts = [_text(path / f"port_{way}_data").strip() for way in ("rcv", "xmit")]
+        if all(text.isdecimal() for text in texts):  # words of four bytes
+            found[f"{path.parents[2].name}:{path.parent.name}"] = 4 * sum(map(int, texts))
+    return found
+
+
+def _passed(before: Mapping[str, int]) -> dict[str, int]:
+    """Return the bytes that each device has sent and received since `before`; none for a counter set back."""
+    now = traffic() if before else {}
+    return {name: now[name] - count for name, count in before.items() if now.get(name, -1) >= count}
 
 
 def limits() -> dict[str, int | None]:
@@ -210,6 +236,10 @@ def _judged(
     if not abandoned:
         _probe(work)
     records = {job.name: _record(work, job) for job in folders.jobs(work)}
+    # Who writes the record of a job that is gone is on another node.
+    passed = {} if abandoned else _passed(files.read_json(work / folders.BEGIN).get("traffic") or {})
+    for record in records.values():
+        record["traffic"] = passed
     at = _number(_text(work / ".killed")) or 0.0
     for name, record in records.items():
         # What failed before the signal came has failed by itself.

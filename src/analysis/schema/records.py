@@ -73,6 +73,7 @@ class _Record(Model, extra="allow"):
     mpi_library: Noted = None
     profiler_library: Noted = None
     limits: Noted = None
+    traffic: Noted = None
     facts: Noted = None
 
 

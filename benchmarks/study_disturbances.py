@@ -1,0 +1,278 @@
+"""A campaign that is disturbed on the real test Slurm: jobs that are lost, doubled, or without a reason.
+
+Short runs of one rank are cancelled, killed, requeued, lose their node, their disk or Slurm's controller, and
+Snakemake itself is killed, in an order of the seed. The same command is given until all runs are there. Then
+Slurm's own books are compared with the records:
+
+- lost: a job that Slurm started, without a record and without a note that it had nothing to measure;
+- early: the same while the campaign ran, without a note that names it as waiting;
+- doubled: a run or a start of a job that has two records;
+- retracted: a run whose job Slurm calls completed, as a failed attempt without another reason;
+- wrong: a good run whose job Slurm does not call completed;
+- unnamed: a failed attempt without a reason;
+- no output: a good run without the program's line in its output.
+
+Needs root on Debian and tests/slurm/install.sh. All counts shall be 0.
+
+usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220]    (about 15 s for each)
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.slurm import campaigns, daemons
+from tests.slurm.cluster import SlurmCluster
+from tests.slurm.machine import ClusterError
+
+PROGRAM = "#!/bin/sh\nsleep {seconds}\n" + campaigns.RESULT.format(ranks=1)
+HEAD = "rule_run_wildcards_few_"
+# Kind -> how often it is drawn, of 21. A lost node and a dead controller cost the most time.
+KINDS = {
+    "cancel": 4,
+    "kill the job": 4,
+    "kill the program": 3,
+    "kill at its start": 3,
+    "requeue": 3,
+    "fill the disk": 1,
+    "power of a node": 1,
+    "controller": 1,
+    "accounting": 1,
+}
+_EVERY = 1.0  # s between two disturbances, at least
+
+
+def main() -> int:
+    """Disturb a campaign; 1 if a count is not 0."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--disturbances", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=20220)
+    given = parser.parse_args()
+    with small_disk() as folder, SlurmCluster() as cluster:
+        study = Study(cluster, campaigns.make_project(folder / "project"), given.runs, given.seed)
+        study.disturb(given.disturbances)
+        complete = study.complete()
+        started = starts(study.accounted())
+        records = list(campaigns.records(study.base).values())
+        counts: dict[str, list[str]] = counted(started, records, study.notes("idle"))
+        counts["early"] = [str(one) for one in sorted(study.early)]
+        counts["no output"] = study.without_output()
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(study.done.items()))
+    print(f"disturbances: {sum(study.done.values())} of {given.runs} runs, seed {given.seed}: {kinds}")
+    good = sum(not record["reason"] for record in records)
+    failed = f"{len(records) - good} failed attempts"
+    print(f"disturbances: {len(started)} starts of jobs, {good} good runs, {failed}")
+    numbers = ", ".join(f"{name} {len(one)}" for name, one in counts.items())
+    print(f"disturbances: complete {complete}; {numbers}")
+    for name, found in counts.items():
+        print("".join(f"  {name}: {one}\n" for one in found), end="")
+    return int(not complete or any(counts.values()))
+
+
+@contextlib.contextmanager
+def small_disk() -> Iterator[Path]:
+    """Mount a file system of its own, which a disturbance fills."""
+    with tempfile.TemporaryDirectory() as name:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", name], check=True)
+        try:
+            yield Path(name)
+        finally:
+            subprocess.run(["umount", "--lazy", name], check=True)
+
+
+def starts(accounted: Iterable[str]) -> dict[tuple[str, int], str]:
+    """Return the starts of jobs by sacct's rows, job|state|start|comment: (job, its how manieth) -> state."""
+    found: dict[tuple[str, int], str] = {}
+    seen = Counter[str]()
+    for row in accounted:
+        job, state, began, comment = row.split("|")
+        if comment.startswith(HEAD) and began not in ("Unknown", "None", ""):
+            found[job, seen[job]] = state
+        seen[job] += 1
+    return found
+
+
+def start_of(record: Mapping[str, Any]) -> tuple[str, int]:
+    """Return a record's job and how often Slurm had started it again."""
+    return str(record["job_id"]).partition(":")[0], int((record.get("slurm") or {}).get("restarts") or 0)
+
+
+def counted(
+    started: Mapping[tuple[str, int], str],
+    records: Iterable[Mapping[str, Any]],
+    idle: Iterable[tuple[str, int]],
+) -> dict[str, list[str]]:
+    """Hold Slurm's starts against the records, see above."""
+    records = list(records)
+    there = Counter(map(start_of, records))
+    last = {job: state for (job, _), state in sorted(started.items())}
+    good = [record for record in records if not record["reason"]]
+    runs = Counter(record["run"] for record in good)
+    claimed = [record for record in records if record["reason"] == "Slurm says COMPLETED"]
+    wrong = [record for record in good if last.get(start_of(record)[0]) != "COMPLETED"]
+    return {
+        "lost": [str(one) for one in sorted(started.keys() - there.keys() - set(idle))],
+        "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
+        "retracted": [record["run"] for record in claimed],
+        "wrong": [record["run"] for record in wrong],
+        "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
+    }
+
+
+class Study:
+    """A campaign that is disturbed."""
+
+    def __init__(self, cluster: SlurmCluster, base: Path, runs: int, seed: int) -> None:
+        self.cluster, self.base = cluster, base
+        self.random = random.Random(seed)
+        self.done = Counter[str]()
+        self.early = set[tuple[str, int]]()
+        self._touched = set[str]()
+        some = ("partition: bench", "partition: batch\n  exclusive: false"), ("memory: 1000", "memory: 600")
+        campaigns.use_program(base, PROGRAM.format(seconds=4), *some)
+        campaigns.use_factors(base, repeats=runs)
+        self._snakemake = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        words = ["--profile", "slurm", "measure", "--config", "measure=few", "go_on=yes", *campaigns.SMALLER]
+        command = [sys.executable, "-m", "snakemake", *words]
+        return self.cluster.popen(["sh", "-c", '"$@" >>snakemake.log 2>&1', "sh", *command], cwd=self.base)
+
+    def _alive(self) -> None:
+        if self._snakemake.poll() is not None:
+            self._snakemake.communicate()
+            self._snakemake = self._start()
+
+    def disturb(self, number: int) -> None:
+        """Disturb the campaign so often, or until all its runs are there."""
+        kinds, weights = list(KINDS), list(KINDS.values())
+        deadline = time.monotonic() + 60.0 * number
+        while sum(self.done.values()) < number and time.monotonic() < deadline:
+            self._alive()
+            if not (jobs := self._running()):
+                time.sleep(_EVERY)
+                continue
+            (kind,) = self.random.choices(kinds, weights)
+            job = self.random.choice(jobs)
+            with contextlib.suppress(ClusterError, OSError):  # it may end just now
+                if self._do(kind, job):
+                    self.done[kind] += 1
+                    self._touched.add(job)
+                    print(f"{sum(self.done.values())}: {kind}, job {job}", file=sys.stderr, flush=True)
+            if self.random.random() < 0.02:
+                os.killpg(self._snakemake.pid, signal.SIGKILL)
+                self.done["kill Snakemake"] += 1
+            time.sleep(_EVERY)
+
+    def _running(self) -> list[str]:
+        asked = self.cluster.run(["squeue", "-h", "-t", "R", "-o", "%A|%k"], check=False).stdout.split()
+        rows = [line.partition("|") for line in asked]
+        return sorted(job for job, _, note in rows if note.startswith(HEAD) and job not in self._touched)
+
+    def _do(self, kind: str, job: str) -> bool:
+        run = self.cluster.run
+        if kind == "cancel":
+            run(["scancel", job])
+        elif kind == "kill the job":
+            run(["scancel", "--signal=KILL", "--full", job])
+        elif kind == "requeue":
+            run(["scontrol", "requeue", job])
+        elif kind in ("kill the program", "kill at its start"):
+            what = "program.sh" if kind == "kill the program" else "analysis.measure.launch"
+            return self._kill(job, what)
+        elif kind == "fill the disk":
+            with contextlib.suppress(OSError), (self.base / "filling").open("wb", buffering=0) as file:
+                while file.write(bytes(1 << 16)):
+                    pass
+            time.sleep(6)
+            (self.base / "filling").unlink()
+        elif kind == "power of a node":
+            node = run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
+            self.cluster.kill_node(node)
+            self.cluster.start_node(node)
+        elif kind == "accounting":
+            daemons.stop(run, self.cluster.base, "slurmdbd", "KILL")
+            time.sleep(3)
+            daemons.start_slurmdbd(run, self.cluster.base)
+        else:
+            self.cluster.stop_controller("KILL")
+            time.sleep(3)
+            self.cluster.start_controller()
+        return True
+
+    def _kill(self, job: str, what: str) -> bool:
+        """Kill a process of a job whose command line has a word; tell whether there was one."""
+        node = self.cluster.run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
+        listed = self.cluster.run(["scontrol", "listpids", job], on=node, check=False).stdout.splitlines()[1:]
+        for pid in (line.split()[0] for line in listed):
+            said = self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False).stdout
+            if what in said:
+                self.cluster.run(["kill", "-KILL", pid], on=node)
+                return True
+        return False
+
+    def complete(self) -> bool:
+        """Give the same command until all runs are there; tell whether they are."""
+        for _ in range(8):
+            self._snakemake.communicate(timeout=1800)
+            self._look()
+            if self._snakemake.returncode == 0:
+                return True
+            self._snakemake = self._start()
+        return False
+
+    def without_output(self) -> list[str]:
+        """Return the good runs whose output lacks the program's line."""
+        runs = self.base / "data/raw/few/runs"
+        good = [name for name, one in campaigns.records(self.base).items() if not one["reason"]]
+        outputs = {name: runs / name / "stdout.txt" for name in good}
+        return [
+            name
+            for name, path in outputs.items()
+            if not path.is_file() or "proxy result: " not in path.read_text(encoding="utf-8")
+        ]
+
+    def _look(self) -> None:
+        """Count at this moment the jobs that are neither recorded nor named as waiting."""
+        known = {start_of(one) for one in campaigns.records(self.base).values()}
+        open_ = ("PENDING", "RUNNING", "REQUEUED")
+        rows = [row for row in self.accounted() if row.split("|")[1] not in open_]
+        self.early |= starts(rows).keys() - known - self.notes("")
+
+    def notes(self, state: str) -> set[tuple[str, int]]:
+        """Return the starts that have a note, of one state or of any."""
+        found = set()
+        for path in (self.base / campaigns.RUNNING / ".started").glob("*.*.*"):
+            job, restarts, _ = path.name.split(".", 2)
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if not state or f'"{state}"' in text:
+                found.add((job, int(restarts)))
+        return found
+
+    def accounted(self) -> list[str]:
+        """Return a row of Slurm's own books for each start of each job, in their order."""
+        format_ = "--format=JobID,State,Start,Comment"
+        asked = ["sacct", "-X", "-D", "-a", "-n", "-P", "--starttime=now-1day", format_]
+        return [
+            "|".join([job, (state.split() or [""])[0], *rest])
+            for job, state, *rest in (line.split("|") for line in self.cluster.run(asked).stdout.splitlines())
+        ]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

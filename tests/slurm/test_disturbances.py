@@ -1,0 +1,65 @@
+"""A small part of the study of disturbances, and what the study finds in books that have each fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.studies import loaded
+
+from .campaigns import make_project
+from .cluster import SlurmCluster
+
+HEAD = "rule_run_wildcards_few_"
+
+
+def a_record(run: str, job: str, reason: str = "", restarts: str = "0") -> dict[str, Any]:
+    return {"run": run, "job_id": job, "reason": reason, "slurm": {"restarts": restarts}}
+
+
+def test_counted__each_fault_of_the_books_is_found() -> None:
+    rows = [
+        f"1|COMPLETED|2026-01-01T00:00:00|{HEAD}a",
+        f"2|NODE_FAIL|2026-01-01T00:00:00|{HEAD}b",
+        f"2|COMPLETED|2026-01-01T00:01:00|{HEAD}b",
+        f"3|CANCELLED|2026-01-01T00:00:00|{HEAD}c",
+        f"4|CANCELLED|None|{HEAD}d",  # never started
+        "5|FAILED|2026-01-01T00:00:00|another",
+    ]
+    with loaded("study_disturbances") as study:
+        started = study.starts(rows)
+        assert started == {
+            ("1", 0): "COMPLETED",
+            ("2", 0): "NODE_FAIL",
+            ("2", 1): "COMPLETED",
+            ("3", 0): "CANCELLED",
+        }
+        good = [a_record("a", "1"), a_record("b.failed-1", "2", "a node"), a_record("b", "2", restarts="1")]
+        failed = a_record("c.failed-1", "3", "cancelled")
+        assert not any(study.counted(started, [*good, failed], []).values())
+        assert study.counted(started, good, [])["lost"] == ["('3', 0)"]
+        assert study.counted(started, good, [("3", 0)])["lost"] == []
+        assert study.counted(started, [*good, failed, failed], [])["doubled"] == ["('3', 0)"]
+        assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c"]
+        unnamed = [*good, a_record("c.failed-1", "3")]
+        assert study.counted(started, unnamed, [])["unnamed"] == ["c.failed-1"]
+        claimed = [*good, a_record("c.failed-1", "3", "Slurm says COMPLETED")]
+        assert study.counted(started, claimed, [])["retracted"] == ["c.failed-1"]
+
+
+@pytest.mark.slurm
+def test_disturbances__a_small_campaign_loses_nothing(able: None) -> None:
+    """On a cluster of its own, whose books have no jobs of other tests."""
+    with loaded("study_disturbances") as study, study.small_disk() as folder, SlurmCluster() as cluster:
+        done = study.Study(cluster, make_project(folder / "project"), 4, seed=7)
+        done.disturb(3)
+        assert done.complete()
+        rows = study.starts(done.accounted())
+        records = list(study.campaigns.records(done.base).values())
+        found = study.counted(rows, records, done.notes("idle"))
+        assert len([one for one in records if not one["reason"]]) == 4
+        assert sum(done.done.values()) >= 1
+        assert {name: one for name, one in found.items() if one} == {}
+        assert done.without_output() == []
+        assert not done.early
