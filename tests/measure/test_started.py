@@ -125,6 +125,22 @@ def test_started__silent_slurm_decides_nothing(
     assert attempts.started(base, "c") == []
 
 
+def test_started__a_job_that_records_its_run_before_slurm_answers_is_no_failed_attempt(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records were read, then job 7 ended well, then Slurm said so."""
+    run = workflow.plan("c", base).runs[0].name
+    begin(base, run)
+    put(base, run, job_id="7", reason="")
+    ready, place = tmp_path / "ready", folders.finished(base, "c") / run
+    place.rename(ready)
+    stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\nmv '{ready}' '{place}'\necho '7|COMPLETED'\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    assert attempts.started(base, "c") == []
+    assert folders.recorded(base, "c") == {run}
+    assert folders.noted(base, "c") == {}
+
+
 def test_started__a_run_that_another_job_measured_is_no_failed_attempt(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         what = f"Slurm does not answer ({files.one_line(str(error))[:200]})"
         left = f"{of_jobs(len(notes))} without a record yet"
         return [f"{campaign}: {what}: {left}; give the same command again once it does"]
+    starts = seen.starts(base, campaign)  # again: a job may have recorded its run before Slurm answered
     works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
     owned = {accounting.number(folders.owner(work)): work for work in works}
     lines = [
@@ -85,9 +86,10 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         try:
             if not again and job in owned:
                 recover(owned.pop(job))  # what it has left is its record, and said
-                if _start(note) in seen.starts(base, campaign):
-                    path.unlink()
-                    continue
+                starts = seen.starts(base, campaign)
+            if _start(note) in starts:
+                path.unlink()
+                continue
             if note.get("cut"):
                 lines.append(
                     f"{path}:0: the note that job {job} has started is cut; make room, then measure again"
