@@ -36,6 +36,7 @@ ELSEWHERE = {
         "tests/slurm/campaigns.py",
         '"--config", "measure=',
     ),
+    "benchbook try NAME": ("tests/slurm/test_try.py", '"try", "few"'),
     "benchbook meters CLUSTER --nodes n[01-02]": ("tests/cli/test_meters.py", '"meters"'),
     "benchbook meter-simulator": ("tests/measure/power/test_simulator.py", '"meter-simulator", "--port"'),
     "benchbook meters local": ("tests/measure/power/test_simulator.py", '"meters", "here"'),
