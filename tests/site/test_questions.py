@@ -1,4 +1,4 @@
-"""The pages of questions: every campaign that speaks to one, for and against."""
+"""The pages of questions: what each campaign says, for and against."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ClaimRow:
     @property
     def ground(self) -> Ground:
         """What it rests on."""
-        return ground(self.lead)
+        return _ground(self.lead)
 
     @property
     def claim(self) -> Verdict:
@@ -290,8 +290,12 @@ def _counted(one: Tally) -> str:
     return said + f" ({one.said})" * more
 
 
-def ground(verdict: Verdict) -> Ground:
-    """Return what a verdict rests on."""
+def nearness(verdict: Verdict) -> int:
+    """Return the place of what a verdict rests on: 0 is the nearest to its claim."""
+    return _NEARNESS[_ground(verdict).name]
+
+
+def _ground(verdict: Verdict) -> Ground:
     return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict)]
 
 
@@ -363,7 +367,7 @@ def _claim(verdicts: Sequence[Verdict]) -> Verdict:
 def _order(verdict: Verdict) -> tuple[int, bool, int]:
     # A contradiction within the report is the surest evidence, and the nearest ground.
     weight = _WEIGHT.get(verdict.evidence, len(_WEIGHT))
-    return _NEARNESS[ground(verdict).name], not verdict.tested, weight
+    return nearness(verdict), not verdict.tested, weight
 
 
 def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.claims.verdict import Verdict
-from analysis.site.board import Board, ClaimRow, Tally, ground, rows, sentence, tally
+from analysis.site.board import Board, ClaimRow, Tally, nearness, rows, sentence, tally
 from analysis.site.front import MenuGroup
 from analysis.site.page import PageContent
 from analysis.site.words import GROUNDS, VERDICTS, VerdictWord, slug
 
+_ARITHMETIC = list(GROUNDS).index("reported")
 _SPOKEN = 4  # sentences of a campaign; all are in its rows
-_NEARNESS = {name: i for i, name in enumerate(GROUNDS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,5 @@ def _voices(about: Iterable[ClaimRow]) -> tuple[Voice, ...]:
 
 
 def _distance(verdict: Verdict) -> int:
-    # A report's own contradiction is its own voice, which comes with its arithmetic.
-    if verdict.evidence == "reported":
-        return _NEARNESS["reported"]
-    return _NEARNESS[ground(verdict).name]
+    # A report's contradiction of itself comes with its arithmetic, not before the runs.
+    return _ARITHMETIC if verdict.evidence == "reported" else nearness(verdict)
