@@ -30,6 +30,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -95,41 +96,48 @@ def small_disk() -> Iterator[Path]:
             subprocess.run(["umount", "--lazy", name], check=True)
 
 
-def starts(accounted: Iterable[str]) -> dict[tuple[str, int], str]:
-    """Return the starts of jobs by sacct's rows, job|state|start|comment: (job, its how manieth) -> state."""
-    found: dict[tuple[str, int], str] = {}
-    seen = Counter[str]()
+Start = tuple[str, int]  # a job, and when it began, in s since 1970
+_NEAR = 5.0  # s between Slurm's word that a job has begun and the job's own
+
+
+def starts(accounted: Iterable[str]) -> dict[Start, str]:
+    """Return the starts of jobs by sacct's rows, job|state|start|comment: start -> state."""
+    found: dict[Start, str] = {}
     for row in accounted:
         job, state, began, comment = row.split("|")
         if comment.startswith(HEAD) and began not in ("Unknown", "None", ""):
-            found[job, seen[job]] = state
-        seen[job] += 1
+            found[job, int(datetime.fromisoformat(began).timestamp())] = state
     return found
 
 
-def start_of(record: Mapping[str, Any]) -> tuple[str, int]:
-    """Return a record's job and how often Slurm had started it again."""
-    return str(record["job_id"]).partition(":")[0], int((record.get("slurm") or {}).get("restarts") or 0)
+def start_of(record: Mapping[str, Any]) -> Start:
+    """Return a record's job and when it began; Slurm's count of starts is lost with a killed controller."""
+    job = str(record["job_id"]).partition(":")[0]
+    return job, int((record.get("slurm") or {}).get("start") or 0)
+
+
+def nearest(one: Start, known: Iterable[Start]) -> Start:
+    """Return the start in Slurm's books that a record or note is of; itself if there is none."""
+    mine = [other for other in known if other[0] == one[0] and abs(other[1] - one[1]) <= _NEAR]
+    return min(mine, key=lambda other: abs(other[1] - one[1]), default=one)
 
 
 def counted(
-    started: Mapping[tuple[str, int], str],
-    records: Iterable[Mapping[str, Any]],
-    idle: Iterable[tuple[str, int]],
+    started: Mapping[Start, str], records: Iterable[Mapping[str, Any]], idle: Iterable[Start]
 ) -> dict[str, list[str]]:
     """Hold Slurm's starts against the records, see above."""
     records = list(records)
     there = Counter(map(start_of, records))
-    last = {job: state for (job, _), state in sorted(started.items())}
+    known = {nearest(one, started) for one in (*there, *idle)}
     good = [record for record in records if not record["reason"]]
     runs = Counter(record["run"] for record in good)
-    claimed = [record for record in records if record["reason"] == "Slurm says COMPLETED"]
-    wrong = [record for record in good if last.get(start_of(record)[0]) != "COMPLETED"]
+    claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
+    ended = {record["run"]: started.get(nearest(start_of(record), started), "no start") for record in good}
     return {
-        "lost": [str(one) for one in sorted(started.keys() - there.keys() - set(idle))],
+        "lost": [f"job {job}, started at {at}" for job, at in sorted(started.keys() - known)],
         "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
         "retracted": [record["run"] for record in claimed],
-        "wrong": [record["run"] for record in wrong],
+        "wrong": [f"{run}: {state}" for run, state in ended.items() if state != "COMPLETED"],
         "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
     }
 
@@ -141,7 +149,7 @@ class Study:
         self.cluster, self.base = cluster, base
         self.random = random.Random(seed)
         self.done = Counter[str]()
-        self.early = set[tuple[str, int]]()
+        self.early = set[Start]()
         self._touched = set[str]()
         some = ("partition: bench", "partition: batch\n  exclusive: false"), ("memory: 1000", "memory: 600")
         campaigns.use_program(base, PROGRAM.format(seconds=4), *some)
@@ -252,16 +260,17 @@ class Study:
         known = {start_of(one) for one in campaigns.records(self.base).values()}
         open_ = ("PENDING", "RUNNING", "REQUEUED")
         rows = [row for row in self.accounted() if row.split("|")[1] not in open_]
-        self.early |= starts(rows).keys() - known - self.notes("")
+        found = starts(rows)
+        self.early |= found.keys() - {nearest(one, found) for one in (*known, *self.notes(""))}
 
-    def notes(self, state: str) -> set[tuple[str, int]]:
+    def notes(self, state: str) -> set[Start]:
         """Return the starts that have a note, of one state or of any."""
         found = set()
-        for path in (self.base / campaigns.RUNNING / ".started").glob("*.*.*"):
-            job, restarts, _ = path.name.split(".", 2)
+        for path in (self.base / campaigns.RUNNING / ".started").glob("*.*.*.*"):
+            job, _, began, _ = path.name.split(".", 3)
             text = path.read_text(encoding="utf-8", errors="replace")
             if not state or f'"{state}"' in text:
-                found.add((job, int(restarts)))
+                found.add((job, int(began)))
         return found
 
     def accounted(self) -> list[str]:

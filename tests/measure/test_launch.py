@@ -374,9 +374,10 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project) ->
     assert started.launch(SLURM_JOB_ID="8", **slurm) == (0, f"{started.run}: measured already\n")
     assert started.records() == first
     # That is noted, and is no failed attempt.
-    note = started.base / "data/raw/.running/c/.started/8.0.json"
+    note = started.base / "data/raw/.running/c/.started/8.0.1000.json"
     note.parent.mkdir()
     folders.write_json(note, {"state": "started", "run": started.run, "job_id": "8", "slurm": {}})
+    slurm["BENCHBOOK_STARTED"] = "1000"
     assert started.launch(SLURM_JOB_ID="8", **slurm) == (0, f"{started.run}: measured already\n")
     why = f"{started.run} was measured already, by job 7"
     assert [files.read_json(note)[key] for key in ("state", "reason")] == ["idle", why]

@@ -9,6 +9,7 @@ import math
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -19,7 +20,18 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.base import files, project, slurm
-from analysis.measure import attempts, books, executor, finish, folders, launch, progress, record, workflow
+from analysis.measure import (
+    accounting,
+    attempts,
+    books,
+    executor,
+    finish,
+    folders,
+    launch,
+    progress,
+    record,
+    workflow,
+)
 from analysis.measure.executor import patch_executor, start_command
 from analysis.provenance import manifest
 
@@ -31,6 +43,7 @@ JOB = {
     "SLURM_JOB_NAME": "5f3a",
     "SLURM_CLUSTER_NAME": "testbed",
     "SLURM_JOB_NODELIST": "n[1-2]",
+    "SLURM_JOB_START_TIME": "1000",
 }
 
 
@@ -52,7 +65,7 @@ def test_started__a_job_that_is_killed_at_once_has_a_record_with_its_reason(
 ) -> None:
     run = workflow.plan("c", base).runs[0]
     assert begin(base, run.name).returncode == -9
-    note = folders.running(base, "c") / ".started/7.0.json"
+    note = folders.running(base, "c") / ".started/7.0.1000.json"
     found = files.read_json(note)
     assert (found["state"], found["run"], found["node_list"]) == ("started", run.name, "n[1-2]")
     assert found["slurm"]["comment"] == f"rule_run_wildcards_c_{run.name}"
@@ -85,21 +98,36 @@ def test_started__each_start_of_a_job_is_an_attempt_and_a_recorded_one_is_none(
     """Slurm lost a node and started the job again, which has measured the run."""
     run = workflow.plan("c", base).runs[0].name
     begin(base, run)
-    begin(base, run, SLURM_RESTART_COUNT="1")
-    put(base, run, job_id="7", reason="", slurm={"restarts": "1"})
+    begin(base, run, SLURM_RESTART_COUNT="1", SLURM_JOB_START_TIME="2000")
+    put(base, run, job_id="7", reason="", slurm={"restarts": "1", "start": 2000.0})
     squeue(tmp_path, monkeypatch, "7|RUNNING\n")
-    (folders.running(base, "c") / ".started/7.1.json").touch()
+    (folders.running(base, "c") / ".started/7.1.2000.json").touch()
     notes = folders.noted(base, "c")
     assert len(notes) == 2
-    # The first start is over once there is a second one: but only a note tells, and that one has its record.
-    attempts.started(base, "c")
-    assert [path.name for path in folders.noted(base, "c")] == ["7.0.json"]
-    squeue(tmp_path, monkeypatch, "7|COMPLETED\n")
+    # The first start is over once there is a second one, whatever Slurm says of the job.
     stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
     (line,) = attempts.started(base, "c")
-    assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run")
+    said = "it ended before it had the run: Slurm says it was started again"
+    assert line == f"{run}.failed-1: failed: {said}"
     assert folders.noted(base, "c") == {}
     assert folders.measured(base, "c", run)
+
+
+def test_started__a_start_that_a_crashed_controller_has_forgotten_keeps_its_record(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller was killed before it had written that job 7 was started again: both are start 0."""
+    run = workflow.plan("c", base).runs[0].name
+    begin(base, run)
+    begin(base, run, SLURM_JOB_START_TIME="2000")
+    assert len(folders.noted(base, "c")) == 2
+    squeue(tmp_path, monkeypatch, "7|FAILED\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    first, second = attempts.started(base, "c")
+    assert first.endswith("Slurm says it was started again")
+    assert "Slurm says FAILED" in second
+    starts = [folders.record_of(base, "c", f"{run}.failed-{number}")["slurm"]["start"] for number in (1, 2)]
+    assert starts == [1000, 2000]
 
 
 def test_started__the_controller_is_believed_while_the_accounting_is_late(
@@ -121,7 +149,7 @@ def test_started__silent_slurm_decides_nothing(
     assert attempts.started(base, "c") == [f"c: {why}; give the same command again once it does"]
     assert len(folders.noted(base, "c")) == 1
     # Without a job that waits for its record nothing is asked, and nothing is said.
-    (folders.running(base, "c") / ".started/7.0.json").unlink()
+    (folders.running(base, "c") / ".started/7.0.1000.json").unlink()
     assert attempts.started(base, "c") == []
 
 
@@ -131,7 +159,7 @@ def test_started__a_job_that_records_its_run_before_slurm_answers_is_no_failed_a
     """The records were read, then job 7 ended well, then Slurm said so."""
     run = workflow.plan("c", base).runs[0].name
     begin(base, run)
-    put(base, run, job_id="7", reason="")
+    put(base, run, job_id="7", reason="", slurm={"start": 1000.0})
     ready, place = tmp_path / "ready", folders.finished(base, "c") / run
     place.rename(ready)
     stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\nmv '{ready}' '{place}'\necho '7|COMPLETED'\n")
@@ -155,6 +183,28 @@ def test_started__a_run_that_another_job_measured_is_no_failed_attempt(
     assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run: Slurm says CANCELLED")
     assert attempts.started(base, "c") == [f"c: job 7 measured nothing: {run} was measured already, by job 5"]
     assert folders.recorded(base, "c") == {run, f"{run}.failed-1"}
+
+
+def test_started__a_job_that_finds_its_run_in_other_hands_is_no_failed_attempt(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Job 7 ends with 75, which Slurm calls FAILED, because job 5 measures the run."""
+    run = workflow.plan("c", base).runs[0].name
+    laid_out(base, run, "5")
+    begin(base, run)
+    squeue(tmp_path, monkeypatch, "5|RUNNING\n7|FAILED\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    monkeypatch.chdir(base)
+    for name, value in {**JOB, "BENCHBOOK_STARTED": "1000"}.items():
+        monkeypatch.setenv(name, value)
+    assert launch.main(["c", run]) == launch.BUSY == 75
+    assert "another job measures it" in capsys.readouterr().err
+    assert attempts.started(base, "c") == [f"c: job 7 measured nothing: {run} was being measured, by job 5"]
+    # Nor does what Slurm's accounting says of it make one, when the campaign ends.
+    states = {"7": "FAILED"}
+    found = accounting.Account("c", {"7": run}, states, states, {})
+    assert attempts.lost(base, found) == []
+    assert folders.recorded(base, "c") == set()
 
 
 @pytest.fixture
@@ -191,7 +241,7 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     log.touch()
     notes = folders.running(base, "c") / ".started"
     assert {path.name: path.stat().st_size for path in notes.iterdir()} == {
-        f"{job}.0.part": 0 for job in "789"
+        f"{job}.0.1000.part": 0 for job in "789"
     }
     squeue(tmp_path, monkeypatch, "7|FAILED\n8|FAILED\n9|FAILED\n")
     tell = f'case "$*" in *jobs=8) echo "rule_run_wildcards_c_{names[1]}";; esac'
@@ -200,7 +250,7 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     monkeypatch.chdir(base)
     # While the disk is full nothing is lost, and each command says why nothing is written.
     lines = attempts.started(base, "c")
-    cut = [f"{notes}/{job}.0.part:0: the note that job {job} has started is cut" for job in "789"]
+    cut = [f"{notes}/{job}.0.1000.part:0: the note that job {job} has started is cut" for job in "789"]
     assert [line for line in lines if " is cut" in line] == [
         f"{one}; make room, then measure again" for one in cut
     ]
@@ -215,8 +265,8 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     full.unlink()
     lines = attempts.started(base, "c")
     assert folders.recorded(base, "c") == {f"{name}.failed-1" for name in names[:2]}
-    assert [path.name for path in notes.iterdir()] == ["9.0.part"]
-    assert any(line.startswith(f"{notes}/9.0.part:0: job 9 has no record: ") for line in lines)
+    assert [path.name for path in notes.iterdir()] == ["9.0.1000.part"]
+    assert any(line.startswith(f"{notes}/9.0.1000.part:0: job 9 has no record: ") for line in lines)
 
 
 def laid_out(base: Path, run: str, job: str) -> None:
@@ -224,7 +274,7 @@ def laid_out(base: Path, run: str, job: str) -> None:
     work = folders.reserve(base, "c", run)
     folders.write_json(work / folders.OWNER, {"job_id": job, "host": "n1", "pid": 1, "started": 1})
     (work / "1").mkdir()
-    head = {"run": run, "job_id": job, "command": ["x"], "environment": {}}
+    head = {"run": run, "job_id": job, "command": ["x"], "environment": {}, "slurm": {"start": 1000.0}}
     folders.write_json(work / "1" / folders.HEAD, {**head, "result": {"file": "stdout.txt", "text": "x"}})
 
 
@@ -242,7 +292,7 @@ def test_books__a_job_that_was_killed_has_a_record_while_the_campaign_runs(
     keeper = books.Books("c", base, sure=0)
     keeper.keep()
     assert folders.recorded(base, "c") == {f"{name}.failed-1" for name in names[:3]}
-    assert [path.name for path in folders.noted(base, "c")] == ["10.0.json"]
+    assert [path.name for path in folders.noted(base, "c")] == ["10.0.1000.json"]
     said = capsys.readouterr().err.splitlines()
     assert {line.partition(": ")[0] for line in said} == {f"{name}.failed-1" for name in names[:3]}
     # The next look finds nothing new.
@@ -393,20 +443,50 @@ def arrive(base: Path, name: str, reason: str, mpi: str = "ompi") -> None:
 def test_books__three_equal_failures_of_a_program_that_never_ran_stop_a_campaign(base: Path) -> None:
     names = [run.name for run in workflow.plan("c", base).runs]
     arrive(base, f"{names[0]}.failed-1", "exit code 5")
-    before = folders.recorded(base, "c")
+    failures = books.EqualFailures("c", base)
     for name in names[1:3]:
         arrive(base, f"{name}.failed-1", "exit code 5")
     arrive(base, f"{names[3]}.failed-1", "exit code 6")
     # What somebody has cancelled, and a lost node, say nothing of the program.
     for name in names[4:8]:
         arrive(base, f"{name}.failed-1", "the job was ended by TERM (cancelled, or out of time)")
-    assert books.equal_failures(base, "c", before) == ""
+    assert failures.look(folders.recorded(base, "c")) == ""
     arrive(base, f"{names[8]}.failed-1", "exit code 5")
-    assert books.equal_failures(base, "c", before) == "alpha with ompi: exit code 5"
+    assert failures.look(folders.recorded(base, "c")) == "alpha with ompi: exit code 5"
     arrive(base, names[9], "", mpi="mpich")
-    assert books.equal_failures(base, "c", before) == "alpha with ompi: exit code 5"
+    assert failures.look(folders.recorded(base, "c")) == "alpha with ompi: exit code 5"
     arrive(base, names[10], "")
-    assert books.equal_failures(base, "c", before) == ""
+    assert failures.look(folders.recorded(base, "c")) == ""
+
+
+def test_books__each_record_is_read_once(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, record_of = list[str](), folders.record_of
+    monkeypatch.setattr(folders, "record_of", lambda *which: read.append(which[2]) or record_of(*which))
+    names = [run.name for run in workflow.plan("c", base).runs][:6]
+    failures = books.EqualFailures("c", base)
+    for number, name in enumerate(names):
+        arrive(base, f"{name}.failed-1", f"exit code {number + 2}")
+        assert failures.look(folders.recorded(base, "c")) == ""
+    assert read == [f"{name}.failed-1" for name in names]
+
+
+def test_finish__without_its_books_it_says_who_has_them_and_changes_nothing(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(base)
+    for run in workflow.plan("c", base).runs:
+        put(base, run.name)
+    monkeypatch.setattr(finish, "_PATIENCE", 0.3)
+    monkeypatch.setattr(books, "_SILENT", 0.0)
+    own = f"process {os.getpid()} on {socket.gethostname()}"
+    with books.kept(base, "c", 0) as mine:
+        assert mine
+        assert finish.main(["c"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"c: waiting for {own}, which keeps its books, at most 0.3 s",
+        f"c: {own} still keeps its books after 0.3 s; give the same command again",
+    ]
+    assert not (project.raw("c", base) / manifest.NAME).exists()
 
 
 def test_books__what_arrives_is_in_the_manifest_before_the_campaign_ends(
@@ -421,7 +501,7 @@ def test_books__what_arrives_is_in_the_manifest_before_the_campaign_ends(
     keeper.keep()
     raw = project.raw("c", base)
     assert manifest.check(raw, "data/raw/c") == (1, [])
-    with books.kept(base, "c") as mine:
+    with books.kept(base, "c", 0) as mine:
         assert mine
         arrive(base, f"{names[1]}.failed-1", "exit code 5", mpi="mpich")
         keeper.keep()  # another process has them: nothing is written, nothing waits

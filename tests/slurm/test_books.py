@@ -16,6 +16,7 @@ from analysis.measure.executor import start_command
 from . import campaigns, jobs
 from .campaigns import RESULT, ROOT, accounted, finish, ingest, records, start, use_factors, use_program
 from .cluster import SlurmCluster
+from .machine import until
 from .test_measure import first_node_alone
 
 pytestmark = pytest.mark.slurm
@@ -217,3 +218,37 @@ def test_books__a_crate_is_repeated_on_another_cluster_and_compared(
     done = benchbook(other, "compare", "few", "few-on-second", "--json")
     assert done.returncode in (0, 3), done.stderr
     assert "in 1 cell)" in json.loads(done.stdout)["summary"]
+
+
+def test_waiting__real_slurm_says_why_each_job_waits(cluster: SlurmCluster, project: Path) -> None:
+    """A held job, one whose node is drained, and one for later."""
+    run = workflow.plan("few", project).runs[0].name
+    comment = f"--comment={workflow.COMMENT}few_{run}"
+    cluster.run(["scontrol", "update", "nodename=n4", "state=drain", "reason=a fan"])
+    waits = {
+        "--hold": "JobHeldUser: you, or an operator, hold it; scontrol release {job}",
+        "--nodelist=n4": "ReqNodeNotAvail, UnavailableNodes:n4: the nodes that it may use are down, "
+        "drained or reserved; sinfo -R shows which nodes and why; an administrator can resume them",
+        "--begin=now+1hour": "BeginTime: it starts at ",
+    }
+    try:
+        numbers = [jobs.submit(cluster, project, "true", comment, option) for option in waits]
+        expected = [
+            f"  job {job} of {run} waits: Slurm says {text.format(job=job)}"
+            for job, text in zip(numbers, waits.values(), strict=True)
+        ]
+
+        def said() -> list[str]:
+            command = [sys.executable, "-m", "analysis.cli", "progress", "few"]
+            return cluster.run(command, cwd=project).stdout.splitlines()[1:]
+
+        # Until Slurm has looked at a job, its reason is another.
+        until("Slurm's reasons", lambda: all(map(str.startswith, said(), expected)), seconds=60, every=2)
+        found = said()
+        assert len(found) == 3
+        assert [line[: len(text)] for line, text in zip(found, expected, strict=True)] == expected
+        cluster.run(["scancel", *numbers])
+        until("an empty queue", lambda: said() == [], seconds=30)
+    finally:
+        cluster.run(["scancel", "--user=root"], check=False)
+        cluster.run(["scontrol", "update", "nodename=n4", "state=resume"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -14,8 +15,13 @@ from .cluster import SlurmCluster
 HEAD = "rule_run_wildcards_few_"
 
 
-def a_record(run: str, job: str, reason: str = "", restarts: str = "0") -> dict[str, Any]:
-    return {"run": run, "job_id": job, "reason": reason, "slurm": {"restarts": restarts}}
+def at(minute: int) -> int:
+    return int(datetime(2026, 1, 1, 0, minute).timestamp())
+
+
+def a_record(run: str, job: str, reason: str = "", minute: int = 0) -> dict[str, Any]:
+    # The job's own word comes a second after Slurm's.
+    return {"run": run, "job_id": job, "reason": reason, "slurm": {"start": at(minute) + 1.0}}
 
 
 def test_counted__each_fault_of_the_books_is_found() -> None:
@@ -30,21 +36,24 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
     with loaded("study_disturbances") as study:
         started = study.starts(rows)
         assert started == {
-            ("1", 0): "COMPLETED",
-            ("2", 0): "NODE_FAIL",
-            ("2", 1): "COMPLETED",
-            ("3", 0): "CANCELLED",
+            ("1", at(0)): "COMPLETED",
+            ("2", at(0)): "NODE_FAIL",
+            ("2", at(1)): "COMPLETED",
+            ("3", at(0)): "CANCELLED",
         }
-        good = [a_record("a", "1"), a_record("b.failed-1", "2", "a node"), a_record("b", "2", restarts="1")]
+        good = [a_record("a", "1"), a_record("b.failed-1", "2", "a node"), a_record("b", "2", minute=1)]
         failed = a_record("c.failed-1", "3", "cancelled")
         assert not any(study.counted(started, [*good, failed], []).values())
-        assert study.counted(started, good, [])["lost"] == ["('3', 0)"]
-        assert study.counted(started, good, [("3", 0)])["lost"] == []
-        assert study.counted(started, [*good, failed, failed], [])["doubled"] == ["('3', 0)"]
-        assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c"]
+        assert study.counted(started, good, [])["lost"] == [f"job 3, started at {at(0)}"]
+        assert study.counted(started, good, [("3", at(0))])["lost"] == []
+        doubled = study.counted(started, [*good, failed, failed], [])["doubled"]
+        assert doubled == [str(("3", at(0) + 1))]
+        assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c: CANCELLED"]
+        unknown = a_record("c", "3", minute=9)
+        assert study.counted(started, [*good, unknown], [])["wrong"] == ["c: no start"]
         unnamed = [*good, a_record("c.failed-1", "3")]
         assert study.counted(started, unnamed, [])["unnamed"] == ["c.failed-1"]
-        claimed = [*good, a_record("c.failed-1", "3", "Slurm says COMPLETED")]
+        claimed = [*good, a_record("c.failed-1", "3", "it ended: Slurm says COMPLETED")]
         assert study.counted(started, claimed, [])["retracted"] == ["c.failed-1"]
 
 

@@ -266,7 +266,7 @@ def disagreement(record: Mapping[str, Any], row: Mapping[str, Any], campaign: st
         sure &= bool(mine) and mine == theirs
     slack = _WRONG_CLOCK if sure else _CLOCKS
     began, first = own.get("start"), record.get("start")
-    submit, start, end = (_moments(row.get(name)) for name in ("Submit", "Start", "End"))
+    submit, start, end = (moments(row.get(name)) for name in ("Submit", "Start", "End"))
     at = next((time_ for time_ in (began, first) if isinstance(time_, int | float)), None)
     if at is None:
         return ""
@@ -288,7 +288,7 @@ def _run_of(record: Mapping[str, Any]) -> str:
     return first if number.isdecimal() and int(record.get("job_of_run") or 0) > 1 else name
 
 
-def _moments(text: Any) -> list[float]:
+def moments(text: Any) -> list[float]:
     """Return a time of sacct in s since 1970: two where clocks were set back; none where it is unknown."""
     try:
         moment = datetime.fromisoformat(str(text))
@@ -310,7 +310,8 @@ def submitted(base: Path, campaign: str) -> dict[str, str]:
 
 def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dict[str, Run]:
     """Return the jobs that ended badly before they had their run -> that run; by final or latest states."""
-    mine = recorded(base, found.campaign)
+    mine = set(recorded(base, found.campaign))
+    mine |= {number(note) for note in folders.noted(base, found.campaign).values()}  # idle, or said of each
     return {
         job: plan(found.campaign, base).run(found.jobs[job])
         for job in sorted(states, key=int)

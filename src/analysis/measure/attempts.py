@@ -18,6 +18,7 @@ from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, TOGETHER, plan
 from analysis.schema.records import section
 
+Start = tuple[str, float, int]  # a job, when it began, how often Slurm had started it again
 SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind
 
 
@@ -26,10 +27,10 @@ class Seen:
 
     def __init__(self, patience: float = 0.0) -> None:
         self._patience = patience
-        self._starts: dict[str, tuple[str, int]] = {}
+        self._starts: dict[str, Start] = {}
         self._gone: dict[Path, float] = {}
 
-    def starts(self, base: Path, campaign: str) -> set[tuple[str, int]]:
+    def starts(self, base: Path, campaign: str) -> set[Start]:
         """Return the starts of jobs that have a record."""
         for name in folders.recorded(base, campaign) - self._starts.keys():
             self._starts[name] = _start(folders.record_of(base, campaign, name))
@@ -79,15 +80,16 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         if note.get("state") == folders.IDLE
     ]
     for path, note in notes.items():
-        job, state = _start(note)[0], states.get(_start(note)[0], "")
-        again = any(_start(other) > _start(note) and _start(other)[0] == job for other in notes.values())
+        mine = _start(note)
+        job, state = mine[0], states.get(mine[0], "")
+        again = any(one > mine and one[0] == job for one in (*map(_start, notes.values()), *starts))
         if not again and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
             continue
         try:
             if not again and job in owned:
                 recover(owned.pop(job))  # what it has left is its record, and said
                 starts = seen.starts(base, campaign)
-            if _start(note) in starts:
+            if mine in starts:
                 path.unlink()
                 continue
             if note.get("cut"):
@@ -156,10 +158,12 @@ def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: 
     return ": ".join(filter(None, known))
 
 
-def _start(record: Mapping[str, Any]) -> tuple[str, int]:
-    """Return a job's number, and how often Slurm had started it again."""
-    restarts = str(section(record, "slurm").get("restarts") or "0")
-    return accounting.number(record), int(restarts) if restarts.isdecimal() else 0
+def _start(record: Mapping[str, Any]) -> Start:
+    """Return the start that a record or note is of; a controller that has crashed may count from 0 again."""
+    names = section(record, "slurm")
+    restarts, began = str(names.get("restarts") or "0"), names.get("start")
+    at = float(began) if isinstance(began, int | float) else 0.0
+    return accounting.number(record), at, int(restarts) if restarts.isdecimal() else 0
 
 
 def _last_line(log: Path, since: float) -> str:
@@ -176,7 +180,9 @@ def lost(base: Path, found: Account) -> list[str]:
     lines = []
     for job, run in without_record(base, found, found.states).items():
         why = f"it ended before it had the run: Slurm says {named_user(found.states[job])}"
-        lines += _attempt(base, found.campaign, run, {"job_id": job}, why)
+        began = accounting.moments(found.rows[job][0].get("Start")) if found.rows.get(job) else []
+        known = {"job_id": job, "slurm": dict(zip(["start"], began, strict=False))}
+        lines += _attempt(base, found.campaign, run, known, why)
     return lines
 
 

@@ -8,6 +8,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections import Counter
@@ -16,13 +17,14 @@ from pathlib import Path
 
 from analysis.base import files, shell
 from analysis.base.errors import BenchbookError
-from analysis.measure import accounting, attempts, folders, resume, workflow
+from analysis.measure import accounting, attempts, folders, resume, waiting, workflow
 from analysis.measure.accounting import SACCT
 from analysis.provenance import manifest
 
 EQUAL = 3
 STOPPED = ".stopped"  # under the folder of what runs: why this start of the campaign has ended early
 _LOCK = ".books"
+_SILENT = 2.0  # s of waiting that nobody has to know of
 _INTERVAL = 300.0  # s between two questions to Slurm's accounting while jobs run
 # How a job ends by somebody's hand or a lost node: that says nothing of the next one.
 _FROM_OUTSIDE = (
@@ -36,18 +38,29 @@ _FROM_OUTSIDE = (
 
 
 @contextlib.contextmanager
-def kept(base: Path, campaign: str, patience: float = 60.0) -> Iterator[bool]:
-    """Keep another process from writing the books meanwhile; false if one still does after `patience` s."""
+def kept(base: Path, campaign: str, patience: float) -> Iterator[bool]:
+    """Keep another process from writing the books meanwhile; false if one still does after `patience` s.
+
+    A line names the process that this one waits for.
+    """
     path = folders.running(base, campaign).with_name(f"{_LOCK}-{campaign}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + patience
+    begin, announced = time.monotonic(), False
     while True:
         try:
-            held = files.lock(path, str(os.getpid()))
-        except files.LockedError:
-            if time.monotonic() > deadline:
+            held = files.lock(path, f"process {os.getpid()} on {socket.gethostname()}")
+        except files.LockedError as error:
+            waited = time.monotonic() - begin
+            if waited >= patience:
+                if patience:
+                    what = f"{error} still keeps its books after {patience:g} s"
+                    print(f"{campaign}: {what}; give the same command again", file=sys.stderr)
                 yield False
                 return
+            if waited > _SILENT and not announced:
+                announced = True
+                what = f"waiting for {error}, which keeps its books, at most {patience:g} s"
+                print(f"{campaign}: {what}", file=sys.stderr, flush=True)
             time.sleep(0.2)
             continue
         with held:
@@ -84,9 +97,10 @@ class Books:
     ) -> None:
         self._campaign, self._base, self._go_on = campaign, base, go_on
         self._seen, self._said = attempts.Seen(sure), set[str]()
-        self._before = folders.recorded(base, campaign)
+        self._failures = EqualFailures(campaign, base)
         self._there = set[str]()
         self._asked = time.monotonic()
+        self._stuck = list[str]()
         self._stopped = False
         (folders.running(base, campaign) / STOPPED).unlink(missing_ok=True)
 
@@ -105,16 +119,16 @@ class Books:
             with kept(self._base, self._campaign, 0) as mine:
                 if mine:
                     add_to_manifest(self._base, self._campaign)
-            why = (
-                ""
-                if self._go_on or self._stopped
-                else equal_failures(self._base, self._campaign, self._before)
-            )
-            if why:
+            if not (self._go_on or self._stopped) and (why := self._failures.look(there)):
                 self._stopped = True
                 self._stop(why)
         if time.monotonic() - self._asked > _INTERVAL and workflow.on_slurm(self._campaign, self._base):
             self._asked = time.monotonic()
+            lines = waiting.lines(waiting.jobs(self._campaign, self._base) or [], stuck=True)
+            for line in lines:
+                if line not in self._stuck:
+                    print(line, file=sys.stderr, flush=True)
+            self._stuck = lines
             with kept(self._base, self._campaign, 0) as mine:
                 if mine:
                     accounting.account(self._base, self._campaign, patience=0)
@@ -139,21 +153,29 @@ def stopped(base: Path, campaign: str) -> list[str]:
     return [f"{campaign}: {found['what']}; {remedy}"] if "what" in found else []
 
 
-def equal_failures(base: Path, campaign: str, before: set[str]) -> str:
-    """Return the reason of the third attempt since `before` that failed alike; empty while there is none.
+class EqualFailures:
+    """Counts the attempts that fail alike from now on, and reads each record once.
 
     Attempts of one application with one MPI library count, as long as none of its runs has become good.
     """
-    failed, good = Counter[tuple[str, str, str]](), set[tuple[str, str]]()
-    for name in sorted(folders.recorded(base, campaign) - before):
-        record = folders.record_of(base, campaign, name)
-        what = str(record.get("application", "")), str(record.get("mpi", ""))
-        reason = str(record.get("reason") or "")
-        if not reason:
-            good.add(what)
-        elif not reason.startswith(_FROM_OUTSIDE):
-            failed[(*what, reason)] += 1
-    for (application, mpi, reason), count in failed.items():
-        if count >= EQUAL and (application, mpi) not in good:
-            return f"{application} with {mpi or 'its MPI library'}: {reason}"
-    return ""
+
+    def __init__(self, campaign: str, base: Path) -> None:
+        self._campaign, self._base = campaign, base
+        self._read = folders.recorded(base, campaign)
+        self._failed, self._good = Counter[tuple[str, str, str]](), set[tuple[str, str]]()
+
+    def look(self, recorded: set[str]) -> str:
+        """Read what is new among the recorded runs; return the reason of a third equal failure, if any."""
+        for name in sorted(recorded - self._read):
+            record = folders.record_of(self._base, self._campaign, name)
+            what = str(record.get("application", "")), str(record.get("mpi", ""))
+            reason = str(record.get("reason") or "")
+            if not reason:
+                self._good.add(what)
+            elif not reason.startswith(_FROM_OUTSIDE):
+                self._failed[(*what, reason)] += 1
+        self._read |= recorded
+        for (application, mpi, reason), count in self._failed.items():
+            if count >= EQUAL and (application, mpi) not in self._good:
+                return f"{application} with {mpi or 'its MPI library'}: {reason}"
+        return ""

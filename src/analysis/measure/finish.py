@@ -15,14 +15,16 @@ from analysis.measure.books import add_to_manifest, kept, stopped
 from analysis.measure.record import retract
 from analysis.measure.workflow import missing, on_slurm, plan, summary
 
+_PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
+
 
 def main(argv: list[str] | None = None) -> int:
     """Finish a campaign; 1 if runs are missing, each named."""
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
     try:
-        with kept(base, campaign):
-            return _finish(campaign, base)
+        with kept(base, campaign, _PATIENCE) as mine:  # who waits for it says so
+            return _finish(campaign, base) if mine else 1
     except OSError as error:
         what = (
             f"the campaign cannot be finished ({error.strerror}); make room, then give the same command again"

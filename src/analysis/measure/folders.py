@@ -9,6 +9,7 @@ import shutil
 import socket
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,21 +110,31 @@ def of_slurm() -> dict[str, Any]:
 def noted(base: Path, campaign: str) -> dict[Path, dict[str, Any]]:
     """Return what the jobs of a campaign have noted at their very start, by the file of each."""
     found = {}
-    # On a full disk a note is cut, and has the name that it was written under: job, restarts and .part.
-    for path in sorted((running(base, campaign) / STARTED).glob("[0-9]*.[0-9]*.*")):
+    # On a full disk a note is cut, and has the name that it was written under: job, restarts, start, .part.
+    for path in sorted((running(base, campaign) / STARTED).glob("[0-9]*.[0-9]*.[0-9]*.*")):
         note = files.read_json(path)
-        job, restarts, _ = path.name.split(".", 2)
-        cut = {"state": "started", "job_id": job, "slurm": {"restarts": restarts}, "cut": True}
+        job, restarts, start, _ = path.name.split(".", 3)
+        names = {"restarts": restarts, "start": float(start)}
+        cut = {"state": "started", "job_id": job, "slurm": names, "cut": True}
         found[path] = note if note.get("job_id") else cut
     return found
 
 
+def note_of(base: Path, campaign: str, job: str, names: Mapping[str, Any]) -> Path:
+    """Return the file of what a job has noted at its start; `names` as `of_slurm` returns them."""
+    name = f"{job}.{names.get('restarts') or 0}.{names.get('start') or 0:.0f}.json"
+    return running(base, campaign) / STARTED / name
+
+
 def note_idle(path: Path, base: Path, campaign: str, run: str) -> None:
-    """Note of a job that its run was there already: that is no failed attempt at it."""
-    note, by = files.read_json(path), record_of(base, campaign, run).get("job_id")
+    """Note of a job that another one has, or has measured, its run: that is no failed attempt at it."""
+    there = measured(base, campaign, run)
+    note = files.read_json(path)
+    by = (record_of(base, campaign, run) if there else owner(running(base, campaign) / run)).get("job_id")
     with contextlib.suppress(OSError):  # on a full disk Slurm's word is left
         if note:
-            why = f"{run} was measured already" + (f", by job {by}" if by else "")
+            why = f"{run} was measured already" if there else f"{run} was being measured"
+            why += f", by job {by}" if by else ""
             write_json(path, {**note, "state": IDLE, "reason": why})
 
 

@@ -66,9 +66,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         if codes[-1] == ENDED:
             break
-    if not any(codes):  # those that this job has measured have their records
-        note = folders.running(base, arguments.campaign) / folders.STARTED
-        note /= f"{job.number}.{job.names.get('restarts') or 0}.json"
+    if set(codes) <= {0, BUSY}:  # those that this job has measured have their records
+        note = folders.note_of(base, arguments.campaign, job.number, job.names)
         folders.note_idle(note, base, arguments.campaign, arguments.runs[0])
     return codes[0]
 

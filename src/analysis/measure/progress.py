@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from analysis.base import files, project, slurm
 from analysis.base.words import table
-from analysis.measure import accounting, attempts, folders, workflow
+from analysis.measure import accounting, attempts, folders, waiting, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.schema.campaigns import DEFAULTS
@@ -404,7 +404,7 @@ def print_progress(name: str, *, as_json: bool = False) -> int:
         print(json.dumps(asdict(state), indent=1))
     else:
         print(sentence(state, now))
-        for text in workflow.failures(name, base):
+        for text in (*waiting.lines(waiting.jobs(name, base) or []), *workflow.failures(name, base)):
             print(text)
     return 0
 

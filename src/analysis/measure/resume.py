@@ -16,7 +16,7 @@ from pathlib import Path
 from analysis.base import files, project, shell
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.slurm import NoAnswerError, ask
-from analysis.measure import folders
+from analysis.measure import folders, waiting
 from analysis.measure.workflow import COMMENT, all_runs, on_slurm, plan, sharing
 
 _LOCK = ".workflow"
@@ -110,13 +110,18 @@ def main(argv: list[str] | None = None) -> int:
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
     try:
-        announced = False
+        announced, said = False, list[str]()
         while (left := queued(campaign, base)) is None or left:
             if left and not announced:
                 jobs = ", ".join(sorted(left.values(), key=int))
                 what = f"waiting for {len(left)} runs that an earlier start has submitted: {jobs}"
                 print(f"{campaign}: {what}", flush=True)
                 announced = True
+            lines = waiting.lines(waiting.jobs(campaign, base) or [])
+            for line in lines:
+                if line not in said:
+                    print(line, flush=True)
+            said = lines
             time.sleep(_INTERVAL)
     except BenchbookError as error:
         print(error, file=sys.stderr)

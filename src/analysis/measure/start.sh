@@ -6,8 +6,9 @@ folder=$1 python=$2 campaign=$3 run=$4 comment=$5 log=$6
 shift 6
 cd -- "$folder" || exit 1
 notes=data/raw/.running/$campaign/.started
-note=$notes/$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}
 BENCHBOOK_STARTED=${SLURM_JOB_START_TIME:-$(date +%s)} BENCHBOOK_COMMENT=$comment
+# With the time: a controller that has crashed starts a job again and counts from 0 once more.
+note=$notes/$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.$BENCHBOOK_STARTED
 export BENCHBOOK_STARTED BENCHBOOK_COMMENT
 PATH=$(dirname -- "$python"):$PATH
 mkdir -p "$notes" "$(dirname -- "$log")"
