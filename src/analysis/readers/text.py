@@ -104,7 +104,10 @@ def number(text: str | bytes) -> float:
 
 def printable(raw: bytes) -> str:
     """Decode bytes for messages and attributes; what cannot be printed becomes U+FFFD."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in raw.decode("utf-8", "replace")).strip()
+    text = raw.decode("utf-8", "replace")
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return text.strip()
 
 
 def real(token: bytes) -> float:

@@ -11,7 +11,7 @@ typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
 
-enum { MORE, NAME, IRREGULAR };
+enum { MORE, NAME, IRREGULAR, RULE };
 enum { WINDOW = 8 << 20, ROWS = WINDOW / 128, TASKS = WINDOW / 512, NAMES = 250, TEXTS = 1 << 16 };
 enum { PARTNER = 1, ROOTED = 2, RECEIVE = 4, SENDS = 8, RECEIVES = 16, COUNTED = 32 };
 
@@ -454,6 +454,148 @@ i32 ipm(i32 length) {
     }
     consumed = (i32)(p - window);
     return MORE;
+}
+
+/* ---- mpiP: the rows of its callsite statistics, and the lines of its list of call sites */
+
+double row_largest[ROWS], row_mean[ROWS], row_smallest[ROWS], row_sum[ROWS];
+i32 lines;
+
+static const u8 *blanks(const u8 *p) {
+    while (*p == ' ') p++;
+    return p;
+}
+
+/* Blanks and a word; 0 where there is none. */
+static int skipped(const u8 **p) {
+    const u8 *start = blanks(*p), *q = start;
+    while (*q > ' ' && *q < 127) q++;
+    int found = start > *p && q > start;
+    *p = q;
+    return found;
+}
+
+static int spaced_natural(const u8 **p, i32 *value) {
+    const u8 *q = blanks(*p);
+    i64 found;
+    if (q == *p || !natural(&q, 2147483647, &found)) return 0;
+    *p = q, *value = (i32)found;
+    return 1;
+}
+
+static int spaced_real(const u8 **p, double *value) {
+    const u8 *q = blanks(*p);
+    if (q == *p || !real(&q, value)) return 0;
+    *p = q;
+    return 1;
+}
+
+static i32 site_row(const u8 **p, i32 at, i32 sums, i32 *last) {
+    const u8 *q = *p;
+    i32 code = named(&q, last);
+    if (code < 0) return code == -1 ? NAME : IRREGULAR;
+    row_call[at] = (u8)code;
+    if (!spaced_natural(&q, &row_site[at])) return IRREGULAR;
+    const u8 *star = blanks(q);
+    if (*star == '*')
+        row_peer[at] = -1, q = star + 1;
+    else if (!spaced_natural(&q, &row_peer[at]))
+        return IRREGULAR;
+    if (!spaced_natural(&q, &row_count[at])) return IRREGULAR;
+    if (sums) {
+        if (!skipped(&q) || !skipped(&q) || !skipped(&q) || !spaced_real(&q, &row_sum[at])) return IRREGULAR;
+    } else if (!spaced_real(&q, &row_largest[at]) || !spaced_real(&q, &row_mean[at]) ||
+               !spaced_real(&q, &row_smallest[at]) || !skipped(&q) || !skipped(&q))
+        return IRREGULAR;
+    if (*q != '\n') return IRREGULAR;
+    *p = q + 1;
+    return MORE;
+}
+
+static const u8 *whole(i32 length) {
+    const u8 *end = window + length;
+    while (end > window && end[-1] != '\n') end--;
+    return end;
+}
+
+static i32 stopped(i32 found, const u8 *p) {
+    consumed = (i32)(p - window);
+    return found;
+}
+
+/* Rows up to a rule: call, site, rank (-1: all), calls, and times or, with `sums`, bytes. */
+i32 mpip(i32 length, i32 sums) {
+    const u8 *p = window, *end = whole(length);
+    i32 last = 0;
+    for (rows = lines = 0; p < end && rows < ROWS; lines++) {
+        if (*p == '\n') {
+            p++;
+            continue;
+        }
+        if (*p == '-') return stopped(RULE, p);
+        i32 found = site_row(&p, rows, sums, &last);
+        if (found != MORE) return stopped(found, p);
+        rows++;
+    }
+    return stopped(MORE, p);
+}
+
+typedef u64 __attribute__((aligned(1), may_alias)) unaligned;
+
+static u64 word(const u8 *p) { return *(const unaligned *)p; }
+
+/* The first byte at or behind p that ends a line. */
+static const u8 *to_end(const u8 *p) {
+    for (;; p += 8) {
+        u64 odd = word(p) ^ 0x0A0A0A0A0A0A0A0AULL;
+        if ((odd - 0x0101010101010101ULL) & ~odd & 0x8080808080808080ULL) break;
+    }
+    while (*p != '\n') p++;
+    return p;
+}
+
+static i32 frame_before[4096];
+
+/* The code of a frame; those of the same length and beginning are met again and again. */
+static i32 frame(const u8 *start, const u8 *end) {
+    i32 n = (i32)(end - start);
+    u64 hash = (u64)n;
+    const u8 *q = start;
+    for (; q + 8 <= end; q += 8) hash = (hash ^ word(q)) * 0x9E3779B97F4A7C15ULL, hash ^= hash >> 29;
+    for (; q < end; q++) hash = (hash ^ *q) * 0x9E3779B97F4A7C15ULL;
+    i32 *before = &frame_before[mixed(hash) & 4095], code = *before - 1;
+    if (code >= 0) {
+        i32 from = code ? text_end[code - 1] : 0, i = 0;
+        if (text_end[code] - from == n) {
+            for (; i + 8 <= n && word(texts + from + i) == word(start + i); i += 8) {}
+            while (i < n && texts[from + i] == start[i]) i++;
+            if (i == n) return code;
+        }
+    }
+    code = interned(start, end);
+    if (code >= 0) *before = code + 1;
+    return code;
+}
+
+/* Lines up to a rule: id of the site, level, and the rest as a text. */
+i32 mpip_sites(i32 length) {
+    const u8 *p = window, *end = whole(length);
+    for (rows = lines = 0; p < end && rows < ROWS; rows++, lines++) {
+        const u8 *q = blanks(p), *stop = to_end(q), *start;
+        i64 id;
+        if (*p == '-') return stopped(RULE, p);
+        if (!natural(&q, 999999999, &id) || !spaced_natural(&q, &row_peer[rows])) return stopped(IRREGULAR, p);
+        start = blanks(q);
+        if (start == q || *start <= ' ') return stopped(IRREGULAR, p);
+        const u8 *last = stop;
+        while (last - 8 > start && word(last - 8) == 0x2020202020202020ULL) last -= 8;
+        while (last[-1] == ' ') last--;
+        if (last[-1] < ' ') return stopped(IRREGULAR, p);
+        row_site[rows] = (i32)id;
+        if ((row_size[rows] = frame(start, last)) < 0) return stopped(IRREGULAR, p);
+        p = stop + 1;
+    }
+    return stopped(MORE, p);
 }
 
 u32 source(void) { return SOURCE; }

@@ -10,23 +10,29 @@ itself is never an observation, so that a sum over the observations counts each 
 
 from __future__ import annotations
 
+import io
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import xarray as xr
 
+from analysis.base import files
 from analysis.base.errors import ReadError
+from analysis.readers import core
 from analysis.readers.base import Faults, labels, profile_dataset
 from analysis.readers.format import Format
+from analysis.readers.mpip import fast
 from analysis.readers.mpip.report import (
     Bin,
     Entry,
     ReportText,
     Times,
+    UncutError,
     is_report,
     read_callsites,
     read_entries,
@@ -34,7 +40,7 @@ from analysis.readers.mpip.report import (
     read_times,
     split,
 )
-from analysis.readers.mpip.rows import SiteRows, check_bytes, rank_rows, read_rows
+from analysis.readers.mpip.rows import SiteRows, check_bytes, distinct, rank_rows, read_rows
 
 FORMAT = Format(engine="mpip", kind="profile", tool="mpiP", marks=(b"@ mpiP",), near=r"(?i)\bmpip\b")
 _FILE_NAME = re.compile(r"\.(\d{1,7})\.\d+\.\d+\.mpiP")
@@ -58,11 +64,36 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     row has beyond the printed ranks), ``task`` (concise mode: a site over all ranks, rank -1, count -1 where
     its calls are not counted), ``top`` (option ``-d``: the top twenty sites over all ranks) or ``none``.
     """
+    if len(data) >= core.LEAST and (ds := _fast(io.BytesIO(data), source)) is not None:
+        return ds
     if not is_report(data):
         what = "is empty" if not data.strip() else "is no mpiP report: neither '@ mpiP' nor a section of one"
         raise ReadError.at(source, 0, what, "check the path")
     faults = Faults(source)
-    report = split(data, faults)
+    return _dataset(split(data, faults), faults)
+
+
+def stream(path: str | Path, source: str) -> xr.Dataset | None:
+    """Read a large report of the usual form from its file, plain or compressed; None for any other."""
+    try:
+        with files.opened(path) as file:
+            return _fast(file, source)
+    except (OSError, ValueError):
+        return None
+
+
+def _fast(file: IO[bytes], source: str) -> xr.Dataset | None:
+    found = fast.cut(file)
+    if found is None or not is_report(bytes(found.text)):
+        return None
+    faults = Faults(source)
+    try:
+        return _dataset(split(bytes(found.text), faults, found), faults)
+    except UncutError:
+        return None
+
+
+def _dataset(report: ReportText, faults: Faults) -> xr.Dataset:
     times = read_times(report, faults)
     sites = read_callsites(report, faults)
     top = {kind: read_entries(report, f"top_{kind}", faults) for kind in ("time", *_PAYLOAD)}
@@ -72,10 +103,12 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         for kind in ("time", *_PAYLOAD)
         if kind in report.sections and (found := read_rows(report, report.sections[kind], faults)) is not None
     }
-    ranks = _ranks(report, times, rows, source)
+    ranks = _ranks(report, times, rows, faults.source)
     host, app, mpi = _rank_variables(report, times, ranks, faults)
     obs, detail = _observations(report, rows, top, ranks, faults)
     flags = _check(report, times, obs, detail, top["time"], bins, faults)
+    as_it_is = _filled if report.cut is None else _lazy
+    obs, sites = ({name: as_it_is(values) for name, values in each.items()} for each in (obs, sites))
     return profile_dataset(
         obs=obs,
         ranks={"host": host, "app_time": app, "mpi_time": mpi, "memory": np.full(ranks, np.nan)},
@@ -86,6 +119,18 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         extra={name: (("callsite",), values) for name, values in sites.items()} | _histogram(bins),
         attrs=_attrs(report, times, top["time"]) | {"detail": detail, "flags": flags},
     )
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    """Give each entry of a column its own memory."""
+    return values if values.flags.writeable else values.copy()
+
+
+def _lazy(values: np.ndarray) -> Any:
+    """Leave a column of one value as short as it is; and labels, which xarray would spell out once more."""
+    if values.dtype == object or not values.flags.writeable:
+        return core.Column((values,), values.dtype, np.asarray).lazily()
+    return values
 
 
 def _ranks(report: ReportText, times: Times, rows: dict[str, SiteRows], source: str) -> int:
@@ -233,41 +278,53 @@ def from_ranks(
     `threshold` says that rows may be left out on purpose (option ``-t``).
     """
     rows, rest = rank_rows(report, time, ranks, threshold, faults)
-    by_rank = rows["Rank"] >= 0
-    columns = {name: values[by_rank] for name, values in rows.items()}
+    by_rank, rests = rows["Rank"] >= 0, len(rest["Site"])
+
+    def take(name: str) -> np.ndarray:
+        """Give a column of the rows of ranks, and free it of the section: together they would need more."""
+        return rows.pop(name)[by_rank]
+
+    names = np.concatenate([take("Name"), rest["Name"]])
+    count, mean, unknown = take("Count"), take("Mean"), np.full(rests, np.nan)
     obs = _obs(
-        call=labels(np.concatenate([columns["Name"], rest["Name"]]), time.names),
-        rank=np.concatenate([columns["Rank"], np.full(len(rest["Site"]), -1)]),
-        site=np.concatenate([columns["Site"], rest["Site"]]),
-        count=np.concatenate([columns["Count"], rest["Count"]]),
-        time=np.concatenate([columns["Count"] * columns["Mean"] * _MS, rest["Time"] * _MS]),
+        call=labels(names, time.names),
+        rank=np.concatenate([take("Rank"), np.full(rests, -1, np.int32)]),
+        site=np.concatenate([take("Site"), rest["Site"]]),
+        count=np.concatenate([count, rest["Count"]]),
+        time=np.concatenate([count * mean * _MS, rest["Time"] * _MS]),
+        time_min=np.concatenate([take("Min") * _MS, unknown]),
+        time_max=np.concatenate([take("Max") * _MS, unknown]),
+        bytes=_absent_bytes(names, time.names, payload),
     )
-    unknown = np.full(len(rest["Site"]), np.nan)
-    obs["time_min"] = np.concatenate([columns["Min"] * _MS, unknown])
-    obs["time_max"] = np.concatenate([columns["Max"] * _MS, unknown])
-    names = np.concatenate([columns["Name"], rest["Name"]])
-    obs["bytes"] = _absent_bytes(names, time.names, payload)
     for rows_of in payload.values():
         check_bytes(report, rows_of, threshold, faults)
-        _add_bytes(obs, rows_of, len(rest["Site"]))
+        _add_bytes(obs, rows_of, rests)
     return obs
 
 
-def _obs(*, call: np.ndarray, rank: np.ndarray, site: np.ndarray, count: np.ndarray, time: np.ndarray) -> Obs:
+def _obs(
+    *,
+    call: np.ndarray,
+    rank: np.ndarray,
+    site: np.ndarray,
+    count: np.ndarray,
+    time: np.ndarray,
+    **known: np.ndarray,
+) -> Obs:
     n = len(call)
     return {
-        "rank": rank.astype(np.int32),
+        "rank": rank.astype(np.int32, copy=False),
         "call": call,
         # A mean over all calls of a site is no message size.
-        "size": np.full(n, -1, dtype=np.int64),
-        "peer": np.full(n, -1, dtype=np.int32),
-        "region": np.full(n, "", dtype=object),
-        "site": site.astype(np.int32),
-        "count": count.astype(np.int64),
-        "time": time.astype(np.float64),
-        "time_min": np.full(n, np.nan),
-        "time_max": np.full(n, np.nan),
-        "bytes": np.full(n, np.nan),
+        "size": np.broadcast_to(np.int64(-1), n),
+        "peer": np.broadcast_to(np.int32(-1), n),
+        "region": np.broadcast_to(np.array("", dtype=object), n),
+        "site": site.astype(np.int32, copy=False),
+        "count": count.astype(np.int64, copy=False),
+        "time": time.astype(np.float64, copy=False),
+    } | {
+        name: known[name] if name in known else np.full(n, np.nan)
+        for name in ("time_min", "time_max", "bytes")
     }
 
 
@@ -378,8 +435,9 @@ def timestamp(value: str) -> str:
 
 def _decimals(times: Times) -> float:
     """Return the rounding of a time in s, 0 where digits are printed instead of decimals."""
-    printed = [value * 1e3 for value in (*times.app.values(), *times.mpi.values()) if np.isfinite(value)]
-    return _DECIMALS if all(abs(value - round(value)) < 1e-6 for value in printed) else 0.0
+    printed = np.array([*times.app.values(), *times.mpi.values()]) * 1e3
+    printed = printed[np.isfinite(printed)]
+    return _DECIMALS if (np.abs(printed - np.round(printed)) < 1e-6).all() else 0.0
 
 
 def _slack(times: Times, count: np.ndarray) -> float:
@@ -483,7 +541,7 @@ def _split(obs: Obs) -> bool:
         len(site) > 1
         and bool((obs["rank"] != obs["rank"][0]).any())
         and bool((site[1:] != site[:-1]).all())
-        and len(np.unique(site)) == len(site)
+        and distinct(site)
     )
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.readers.base import Faults, labels
+from analysis.readers.mpip.fast import Cut
 from analysis.readers.text import Lines, printable, real
 
 # Section titles by version: 2.5 says "Callsite statistics (all, sent bytes)", 3.x "Callsite Message
@@ -52,6 +53,10 @@ class Section:
     closed: bool  # whether something follows, so that the last row is the section's last
 
 
+class UncutError(Exception):
+    """A line is asked for that was cut out: only the whole file has it."""
+
+
 @dataclass
 class ReportText:
     """A report cut into its parts; offsets refer to `data`."""
@@ -61,12 +66,24 @@ class ReportText:
     header: dict[str, str] = field(default_factory=dict)
     assignment: list[tuple[int, str]] = field(default_factory=list)
     sections: dict[str, Section] = field(default_factory=dict)
+    cut: Cut | None = None
 
     def __post_init__(self) -> None:
-        self.line = Lines(self.data).of
+        self._counted = Lines(self.data).of
+
+    def line(self, offset: int) -> int:
+        """Return the line of an offset, in the whole file if rows were cut out of it."""
+        removed = self.cut.removed if self.cut else ()
+        return self._counted(offset) + sum(lines for at, lines in removed if at <= offset)
+
+    def columns(self, section: Section) -> dict[str, np.ndarray] | None:
+        """Return the rows of a section that were cut out."""
+        return self.cut.columns.get(section.kind) if self.cut else None
 
     def lines(self, section: Section) -> Iterator[tuple[int, bytes]]:
         """Yield number and content of the lines of a section that are not blank."""
+        if self.columns(section) is not None:
+            raise UncutError
         first = self.line(section.start)
         for i, line in enumerate(self.data[section.start : section.stop].split(b"\n")):
             if line.startswith(b"---"):
@@ -98,12 +115,15 @@ def is_report(data: bytes) -> bool:
     return any(kind for kind, _, _ in (_title(data, at) for at in _headings(data)))
 
 
-def split(data: bytes, faults: Faults) -> ReportText:
-    """Cut a report into header and sections; a last line without its end, maybe half a row, is left out."""
+def split(data: bytes, faults: Faults, cut: Cut | None = None) -> ReportText:
+    """Cut a report into header and sections; a last line without its end, maybe half a row, is left out.
+
+    `cut` has what the bytes lack of the file.
+    """
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     headings = _headings(data)
-    report = ReportText(data, faults)
+    report = ReportText(data, faults, cut=cut)
     _read_header(report, headings[0] if headings else len(data), faults)
     for i, at in enumerate(headings):
         _add_section(report, at, headings[i + 1] if i + 1 < len(headings) else len(data), faults)
@@ -400,6 +420,10 @@ def _slow_sites(report: ReportText, section: Section, faults: Faults) -> _Stacks
 
 def _fast_sites(report: ReportText, section: Section) -> _Stacks | None:
     """Read the lines in columns; None if one is not id, level and frame, or not where it is due."""
+    columns = report.columns(section)
+    if columns is not None and report.cut is not None:
+        report.cut.columns["callsites"] = {}  # needed once
+        return _in_order(columns["id"], columns["level"], columns["frame"], report.cut.frames)
     start = report.data.find(b"\n", section.start, section.stop) + 1
     if not start or start >= section.stop:
         return None
@@ -415,11 +439,15 @@ def _fast_sites(report: ReportText, section: Section) -> _Stacks | None:
             return None
         parts.append(part)
     ids, levels, codes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return _in_order(ids, levels, codes, list(known))
+
+
+def _in_order(ids: np.ndarray, levels: np.ndarray, codes: np.ndarray, frames: list[bytes]) -> _Stacks | None:
     top = levels == 0
     site = np.cumsum(top) - 1
     if not top[0] or (~top[1:] & (levels[1:] != levels[:-1] + 1)).any() or (ids != ids[top][site]).any():
         return None
-    return ids[top], *_stacks(codes, list(known), levels, site)
+    return ids[top], *_stacks(codes, frames, levels, site)
 
 
 def _parse_sites(
@@ -448,7 +476,7 @@ def _parse_sites(
 def _stacks(
     codes: np.ndarray, distinct: list[bytes], levels: np.ndarray, site: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[bytes, ...]]]:
-    stack = codes[levels == 0]
+    stack = codes[levels == 0].astype(np.int64)
     known: list[tuple[bytes, ...]] = [(frame,) for frame in distinct]
     for level in range(1, int(levels.max()) + 1):
         here = levels == level

@@ -8,6 +8,7 @@ others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ _WHOLE = frozenset({"Site", "Rank", "Count", "Tasks"})
 # Ranks and sites index arrays and are stored as i4.
 _LARGEST = 2**31 - 1
 _STAR = -1
+_ROWS = 1 << 15  # checked at a time
 
 
 @dataclass
@@ -33,8 +35,8 @@ class SiteRows:
     """Rows of one section, in the order of the file."""
 
     names: list[str]  # calls, spelt like MPI_Send
-    # ``Name`` (int32, position in `names`), ``Site``, ``Rank`` (int64; -1 for ``*``) and ``Count``, or
-    # ``Tasks`` instead of the last two in concise mode; the section's numbers as float64.
+    # ``Name`` (position in `names`), ``Site``, ``Rank`` (-1 for ``*``) and ``Count``, or ``Tasks`` instead of
+    # the last two in concise mode: integers, as narrow as they came; the section's numbers as float64.
     columns: dict[str, np.ndarray]
     lines: np.ndarray | None  # line of each row; None where every line of the section is a row (see `line`)
     whole: bool  # whether the section is closed and no row of it was refused
@@ -77,6 +79,9 @@ def read_rows(report: ReportText, section: Section, faults: Faults) -> SiteRows 
             f"read as {' '.join(columns)!r}",
         )
     wanted = _wanted(columns, section.kind)
+    cut_out = report.columns(section)
+    if cut_out is not None and report.cut is not None:
+        return _consistent(SiteRows(report.cut.names, cut_out, None, section.closed, section), report, faults)
     rows = _read_fast(squeeze(report.data, end + 1, section.stop), columns, wanted, section)
     if rows is None:
         rows = _read_slow(report, section, columns, wanted, faults)
@@ -248,16 +253,21 @@ def rank_rows(
     """
     if not _orderly(time.columns, ranks):
         time = _without_strays(report, time, ranks, faults)
-    sites = _totals(time.columns)
+    sites = _odd_sites(time.columns, ranks)
     _name_faults(report, time, sites, threshold, faults)
-    _check_extremes(report, time, sites, ranks, faults)
-    rest = sites[sites["rest"] > 0]
+    for at in np.flatnonzero(sites["off"]):
+        name, number = time.names[sites["name"][at]], sites["site"][at]
+        found = f"{name} at site {number}: its * row contradicts the rows of its ranks"
+        line = time.line(report, int(sites["row"][at]))
+        faults.damage(line, found, "one of the numbers is damaged; all are kept")
+    more = sites["rest"] > 0
+    rest = {name: values[more] for name, values in sites.items()}
     return time.columns, {
-        "Name": rest["name"].to_numpy(np.int32),
-        "Site": rest["site"].to_numpy(np.int64),
-        "Count": rest["rest"].to_numpy(np.int64),
+        "Name": rest["name"].astype(np.int32),
+        "Site": rest["site"],
+        "Count": rest["rest"].astype(np.int64),
         # Both are products of printed means: the difference can round below nothing.
-        "Time": (rest["star_time"] - rest["time"]).clip(lower=0.0).to_numpy(np.float64),
+        "Time": (rest["star_time"] - rest["time"]).clip(min=0.0).astype(np.float64),
     }
 
 
@@ -300,44 +310,111 @@ def _usual_name(site: np.ndarray, name: np.ndarray) -> np.ndarray:
     return names
 
 
-def _totals(columns: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Sum up each site: ``site name row stars count time star_count star_time rest``."""
-    site = columns["Site"]
-    star = columns["Rank"] < 0
-    first = np.flatnonzero(np.append(True, site[1:] != site[:-1])) if len(site) else np.empty(0, np.intp)
-    time = columns["Count"] * columns["Mean"]
+def runs_of(site: np.ndarray) -> np.ndarray:
+    """Return where each run of rows with the same site begins."""
+    return np.flatnonzero(np.append(True, site[1:] != site[:-1])) if len(site) else np.empty(0, np.intp)
 
-    def runs(values: np.ndarray) -> np.ndarray:
-        sums: np.ndarray = np.add.reduceat(values, first) if len(first) else values[:0]
+
+def distinct(values: np.ndarray) -> bool:
+    """Tell whether no number, from 0, is there twice."""
+    if len(values) and values.max() > 8 * len(values) + 64:
+        return bool(pd.Index(values).is_unique)
+    return int(np.bincount(values).max(initial=0)) <= 1
+
+
+def by_site(columns: Columns) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
+    """Give the rows some thousands at a time, those of a site together, so that they fit the cache.
+
+    With them go where each site begins in them, and its first row in the section.
+    """
+    order: slice | np.ndarray = slice(None)
+    first = runs_of(columns["Site"])
+    if not distinct(columns["Site"][first]):
+        order = np.argsort(columns["Site"], kind="stable")  # only in a damaged file
+        first = runs_of(columns["Site"][order])
+    rows = len(columns["Site"])
+    cuts = np.unique(np.searchsorted(first, np.arange(0, rows, _ROWS)))
+    for some in np.split(first, cuts)[1:]:
+        end = np.searchsorted(first, some[-1], side="right")
+        part = slice(some[0], first[end] if end < len(first) else rows)
+        taken = part if isinstance(order, slice) else order[part]
+        row = some if isinstance(order, slice) else order[some]
+        yield {name: values[taken] for name, values in columns.items()}, some - some[0], row
+
+
+def _odd_sites(columns: Columns, ranks: int) -> Columns:
+    """Return the sites whose ``*`` row is not what the rows of their ranks are, as they come in the file.
+
+    ``site name row stars count time star_count star_time rest off``: calls and times, what the ``*`` row
+    has beyond the ranks, and whether it contradicts them.
+    """
+    decimals, parts = _has_decimals(columns["Mean"]), []
+    for rows, first, row in by_site(columns):
+        sites = _totals(rows, first) | {"row": row}
+        sites["off"] = _contradicts(rows, first, sites, ranks, decimals)
+        odd = (sites["stars"] != 1) | (sites["rest"] != 0) | sites["off"]
+        parts.append({name: values[odd] for name, values in sites.items()})
+    if not parts:
+        names = "site name stars count time star_count star_time rest row off"
+        return {name: np.empty(0, np.int64) for name in names.split()}
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(joined["row"])
+    return {name: values[order] for name, values in joined.items()}
+
+
+def _totals(rows: Columns, first: np.ndarray) -> Columns:
+    star = rows["Rank"] < 0
+    time = rows["Count"] * rows["Mean"]
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        dtype = np.float64 if values.dtype.kind == "f" else np.int64
+        sums: np.ndarray = np.add.reduceat(values, first, dtype=dtype)
         return sums
 
-    totals = pd.DataFrame(
-        {
-            "site": site[first],
-            "name": columns["Name"][first],
-            "row": first,
-            "stars": runs(star.astype(np.int64)),
-            "count": runs(np.where(star, 0, columns["Count"])),
-            "time": runs(np.where(star, 0.0, time)),
-            "star_count": runs(np.where(star, columns["Count"], 0)),
-            "star_time": runs(np.where(star, time, 0.0)),
-        }
-    )
-    if totals["site"].duplicated().any():  # only in a damaged file
-        how = dict.fromkeys(totals.columns[3:], "sum") | {"name": "first", "row": "first"}
-        totals = totals.groupby("site", sort=False, as_index=False).agg(how)
-    totals["rest"] = np.where(totals["stars"] == 1, totals["star_count"] - totals["count"], 0)
-    return totals
+    totals = {
+        "site": rows["Site"][first],
+        "name": rows["Name"][first],
+        "stars": summed(star),
+        "count": summed(np.where(star, 0, rows["Count"])),
+        "time": summed(np.where(star, 0.0, time)),
+        "star_count": summed(np.where(star, rows["Count"], 0)),
+        "star_time": summed(np.where(star, time, 0.0)),
+    }
+    rest = totals["star_count"] - totals["count"]
+    return totals | {"rest": np.where(totals["stars"] == 1, rest, 0)}
 
 
-def _name_faults(
-    report: ReportText, time: SiteRows, sites: pd.DataFrame, threshold: bool, faults: Faults
-) -> None:
-    odd = sites[(sites["stars"] != 1) | (sites["rest"] != 0)]
+# Two products of numbers of three printed digits, or of three decimals of a ms with option -e.
+_DIGITS, _DECIMALS = 0.0101, 5e-4
+_SUMS = 1.1e-3  # two sums of four printed digits
+
+
+def _contradicts(rows: Columns, first: np.ndarray, sites: Columns, ranks: int, decimals: bool) -> np.ndarray:
+    """Compare largest, mean and least time of each ``*`` row with the rows of its ranks.
+
+    A single call has one time.
+    """
+    count, most, least = (rows[name] for name in ("Count", "Max", "Min"))
+    star = rows["Rank"] < 0
+    row = np.maximum.reduceat(np.where(star, np.arange(len(star)), -1), first)
+    off = np.logical_or.reduceat((count == 1) & (most != least), first)
+    off |= most[row] != np.maximum.reduceat(np.where(star, -np.inf, most), first)
+    # With option -l the least of a site is 0 where a rank never came to it.
+    callers = np.add.reduceat(~star, first, dtype=np.int64)
+    absent = (least[row] == 0) & (callers < ranks)
+    off |= (least[row] != np.minimum.reduceat(np.where(star, np.inf, least), first)) & ~absent
+    slack = _DIGITS * np.maximum(sites["time"], sites["star_time"])
+    slack += _DECIMALS * 2 * decimals * sites["count"]
+    off |= np.abs(sites["time"] - sites["star_time"]) > slack
+    off &= (sites["stars"] == 1) & (sites["rest"] == 0) & (sites["count"] > 0)
+    return off
+
+
+def _name_faults(report: ReportText, time: SiteRows, sites: Columns, threshold: bool, faults: Faults) -> None:
     cut = not time.section.closed or "end" not in report.sections
-    last = int(sites["site"].iloc[-1]) if len(sites) else -1
+    last = int(time.columns["Site"][-1]) if len(time.columns["Site"]) else -1
     columns = ("site", "name", "row", "stars", "count", "star_count", "rest")
-    for site, name, row, stars, count, total, rest in zip(*(odd[c].tolist() for c in columns), strict=True):
+    for site, name, row, stars, count, total, rest in zip(*(sites[c].tolist() for c in columns), strict=True):
         head = f"{time.names[name]} at site {site}"
         if stars == 1 and rest > 0 and not threshold:
             found = f"{head}: {rest} of {total} calls are in no row of a rank"
@@ -353,70 +430,37 @@ def _name_faults(
             )
 
 
-# Two products of numbers of three printed digits, or of three decimals of a ms with option -e.
-_DIGITS, _DECIMALS = 0.0101, 5e-4
-_SUMS = 1.1e-3  # two sums of four printed digits
-
-
-def _check_extremes(
-    report: ReportText, time: SiteRows, sites: pd.DataFrame, ranks: int, faults: Faults
-) -> None:
-    """Compare largest, mean and least time of each ``*`` row with the rows of its ranks: one fault per site.
-
-    A single call has one time.
-    """
-    columns = time.columns
-    star, site = columns["Rank"] < 0, columns["Site"]
-    order = np.searchsorted(site_ids := np.sort(pd.unique(site)), site)
-    largest, least = np.full(len(site_ids), -np.inf), np.full(len(site_ids), np.inf)
-    np.maximum.at(largest, order[~star], columns["Max"][~star])
-    np.minimum.at(least, order[~star], columns["Min"][~star])
-    whole = sites[(sites["stars"] == 1) & (sites["rest"] == 0) & (sites["count"] > 0)]
-    at = np.searchsorted(site_ids, whole["site"])
-    own = np.full(len(site_ids), -1)
-    own[order[star]] = np.flatnonzero(star)
-    row = own[at]
-    once = (columns["Count"] == 1) & (columns["Max"] != columns["Min"])
-    off = np.bincount(order[once], minlength=len(site_ids))[at] > 0
-    # With option -l the least of a site is 0 where a rank never came to it.
-    callers = np.bincount(order[~star], minlength=len(site_ids))[at]
-    absent = (columns["Min"][row] == 0) & (callers < ranks)
-    off |= (columns["Max"][row] != largest[at]) | ((columns["Min"][row] != least[at]) & ~absent)
-    sums, stated = whole["time"].to_numpy(), whole["star_time"].to_numpy()
-    slack = _DIGITS * np.maximum(sums, stated) + _DECIMALS * 2 * whole["count"].to_numpy()
-    exact = _DIGITS * np.maximum(sums, stated)
-    off |= np.abs(sums - stated) > np.where(_has_decimals(columns["Mean"]), slack, exact)
-    for name, number, first in whole.loc[off, ["name", "site", "row"]].itertuples(index=False):
-        found = f"{time.names[name]} at site {number}: its * row contradicts the rows of its ranks"
-        faults.damage(time.line(report, int(first)), found, "one of the numbers is damaged; all are kept")
-
-
 def check_bytes(report: ReportText, rows: SiteRows, threshold: bool, faults: Faults) -> None:
     """Compare the bytes of each ``*`` row with the sum of its ranks: one fault per site."""
-    columns = rows.columns
-    star, (site, order) = columns["Rank"] < 0, np.unique(columns["Site"], return_inverse=True)
-    sums, stated, counts, own, stars = (
-        np.bincount(order, weights, len(site))
-        for weights in (
-            np.where(star, 0.0, columns["Sum"]),
-            np.where(star, columns["Sum"], 0.0),
-            np.where(star, -1.0, 1.0) * columns["Count"],
-            np.where(star, 0.0, 1.0),
-            star.astype(np.float64),
-        )
-    )
+    odd: list[tuple[int, int]] = []
+    for columns, first, row in by_site(rows.columns):
+        off = _differs(columns, first, complete=not threshold and rows.whole)
+        odd += zip(columns["Site"][first][off].tolist(), row[off].tolist(), strict=True)
+    for number, at in sorted(odd):
+        found = f"site {number} of {rows.section.title!r}: its * row is not the sum of its ranks"
+        faults.damage(rows.line(report, at), found, "one of the numbers is damaged; all are kept")
+
+
+def _differs(rows: Columns, first: np.ndarray, *, complete: bool) -> np.ndarray:
+    star, count, amount = rows["Rank"] < 0, rows["Count"], rows["Sum"]
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        sums: np.ndarray = np.add.reduceat(values, first, dtype=np.float64)
+        return sums
+
+    stars, own = summed(star), summed(~star)
+    sums, stated = summed(np.where(star, 0.0, amount)), summed(np.where(star, amount, 0.0))
+    counts = summed(np.where(star, -1.0, 1.0) * count)
     off = (stars == 1) & (own > 0) & (np.abs(sums - stated) > _SUMS * np.maximum(sums, stated))
     # Option -t leaves out the rows of some ranks.
     off &= (counts == 0) | (sums > stated)
-    if not threshold and rows.whole:
-        off |= (stars != 1) | (counts != 0)
-    for number in site[off]:
-        first = int(np.flatnonzero(columns["Site"] == number)[0])
-        found = f"site {number} of {rows.section.title!r}: its * row is not the sum of its ranks"
-        faults.damage(rows.line(report, first), found, "one of the numbers is damaged; all are kept")
+    return np.asarray(off | ((stars != 1) | (counts != 0)) if complete else off)
 
 
 def _has_decimals(means: np.ndarray) -> bool:
     """Tell whether times have three decimals (option ``-e``) instead of three digits."""
-    thousands = means * 1e3
-    return bool(np.all(np.abs(thousands - np.round(thousands)) < 1e-6))
+    for at in range(0, len(means), CHUNK):  # mostly the first few decide
+        thousands = means[at : at + CHUNK] * 1e3
+        if not (np.abs(thousands - np.round(thousands)) < 1e-6).all():
+            return False
+    return True
