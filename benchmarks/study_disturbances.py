@@ -5,16 +5,24 @@ Snakemake itself is killed, in an order of the seed. The same command is given u
 Slurm's own books are compared with the records:
 
 - lost: a job that Slurm started, without a record and without a note that it had nothing to measure;
-- early: the same while the campaign ran, without a note that names it as waiting;
+- early: the same while the campaign ran, without a note or a line of Snakemake's that names it as waiting;
 - doubled: a run or a start of a job that has two records;
 - retracted: a run whose job Slurm calls completed, as a failed attempt without another reason;
 - wrong: a good run whose job Slurm does not call completed;
 - unnamed: a failed attempt without a reason;
-- no output: a good run without the program's line in its output.
+- no output: a good run without the program's line in its output;
+- unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
+
+Not counted, but printed: a start that Slurm took back because the node refused it or died, before the program
+began, and whose job it has started again.
+
+As an administrator would, the study releases held jobs, resumes drained nodes and ends pauses: a controller
+that dies while it starts jobs leaves the first two ("launch failed requeued held", "Duplicate jobid"). What
+Slurm's database forgets, or says of other jobs with the same numbers, the study has read before.
 
 Needs root on Debian and tests/slurm/install.sh. All counts shall be 0.
 
-usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220]    (about 15 s for each)
+usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220]    (about 10 s for each)
 """
 
 from __future__ import annotations
@@ -40,21 +48,36 @@ from tests.slurm import campaigns, daemons
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.machine import ClusterError
 
-PROGRAM = "#!/bin/sh\nsleep {seconds}\n" + campaigns.RESULT.format(ranks=1)
+# The trace is a witness of its own, not on the disk that is disturbed: which jobs have come to their program.
+PROGRAM = (
+    '#!/bin/sh\necho "$SLURM_JOB_ID $(date +%s)" >>{trace}\nsleep {seconds}\n'
+    + campaigns.RESULT.format(ranks=1)
+)
 HEAD = "rule_run_wildcards_few_"
-# Kind -> how often it is drawn, of 21. A lost node and a dead controller cost the most time.
+# Kind -> how often it is drawn, of 27. A lost node and a dead controller cost the most time.
 KINDS = {
     "cancel": 4,
     "kill the job": 4,
     "kill the program": 3,
     "kill at its start": 3,
     "requeue": 3,
+    "hold": 1,
+    "drain its node": 1,
+    "out of memory": 2,
     "fill the disk": 1,
+    "stall the disk": 1,
+    "purge the accounting": 1,
+    "another database": 1,
     "power of a node": 1,
     "controller": 1,
     "accounting": 1,
 }
 _EVERY = 1.0  # s between two disturbances, at least
+_STALL = 8  # s that no write to the disk ends
+_MEMORY = Path("/sys/fs/cgroup/memory/benchbook-study")
+# What a purge takes from Slurm's database, and what a new one says: of all jobs that have ended.
+_PURGE = "delete from testbed_job_table where time_end > 0"
+_OTHERS = "update testbed_job_table set job_name='payroll', derived_es='', state=5 where time_end > 0"
 
 
 def main() -> int:
@@ -68,17 +91,22 @@ def main() -> int:
         study = Study(cluster, campaigns.make_project(folder / "project"), given.runs, given.seed)
         study.disturb(given.disturbances)
         complete = study.complete()
-        started = starts(study.accounted())
+        started = study.accounted()
         records = list(campaigns.records(study.base).values())
-        counts: dict[str, list[str]] = counted(started, records, study.notes("idle"))
+        counts: dict[str, list[str]] = counted(started, records, study.notes("idle"), study.ran())
         counts["early"] = [str(one) for one in sorted(study.early)]
         counts["no output"] = study.without_output()
+        counts["unsaid"] = study.unsaid
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(study.done.items()))
     print(f"disturbances: {sum(study.done.values())} of {given.runs} runs, seed {given.seed}: {kinds}")
     good = sum(not record["reason"] for record in records)
     failed = f"{len(records) - good} failed attempts"
     print(f"disturbances: {len(started)} starts of jobs, {good} good runs, {failed}")
     numbers = ", ".join(f"{name} {len(one)}" for name, one in counts.items())
+    missing = without(started, [*map(start_of, records), *study.notes("")])
+    print(
+        f"disturbances: {len(unborn(started, missing))} starts that Slurm took back before their first line"
+    )
     print(f"disturbances: complete {complete}; {numbers}")
     for name, found in counts.items():
         print("".join(f"  {name}: {one}\n" for one in found), end="")
@@ -87,16 +115,22 @@ def main() -> int:
 
 @contextlib.contextmanager
 def small_disk() -> Iterator[Path]:
-    """Mount a file system of its own, which a disturbance fills."""
+    """Mount a file system of its own, which a disturbance fills or stalls."""
     with tempfile.TemporaryDirectory() as name:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", name], check=True)
+        image, folder = Path(name) / "image", Path(name) / "disk"
+        folder.mkdir()
+        with image.open("wb") as file:
+            file.truncate(200 << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, folder], check=True)
         try:
-            yield Path(name)
+            yield folder
         finally:
-            subprocess.run(["umount", "--lazy", name], check=True)
+            subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 Start = tuple[str, int]  # a job, and when it began, in s since 1970
+_AGAIN = ("REQUEUED", "NODE_FAIL")  # how a start ends after which Slurm starts the job again
 _NEAR = 5.0  # s between Slurm's word that a job has begun and the job's own
 
 
@@ -122,19 +156,39 @@ def nearest(one: Start, known: Iterable[Start]) -> Start:
     return min(mine, key=lambda other: abs(other[1] - one[1]), default=one)
 
 
+def without(started: Mapping[Start, str], known: Iterable[Start]) -> set[Start]:
+    """Return the starts in Slurm's books that no record and no note is of."""
+    return started.keys() - {nearest(one, started) for one in known}
+
+
+def unborn(started: Mapping[Start, str], missing: Iterable[Start], ran: Iterable[Start]) -> set[Start]:
+    """Return those of some starts that Slurm itself took back, started again, and whose program never ran."""
+    found, ran = set(), list(ran)
+    for one in missing:
+        job, at = one
+        again = min((other for name, other in started if name == job and other > at), default=None)
+        if started[one] in _AGAIN and again is not None:
+            found |= {one} if not any(name == job and at <= time_ < again for name, time_ in ran) else set()
+    return found
+
+
 def counted(
-    started: Mapping[Start, str], records: Iterable[Mapping[str, Any]], idle: Iterable[Start]
+    started: Mapping[Start, str],
+    records: Iterable[Mapping[str, Any]],
+    idle: Iterable[Start],
+    ran: Iterable[Start] = (),
 ) -> dict[str, list[str]]:
     """Hold Slurm's starts against the records, see above."""
     records = list(records)
     there = Counter(map(start_of, records))
-    known = {nearest(one, started) for one in (*there, *idle)}
+    missing = without(started, [*there, *idle])
+    lost = missing - unborn(started, missing, ran)
     good = [record for record in records if not record["reason"]]
     runs = Counter(record["run"] for record in good)
     claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
     ended = {record["run"]: started.get(nearest(start_of(record), started), "no start") for record in good}
     return {
-        "lost": [f"job {job}, started at {at}" for job, at in sorted(started.keys() - known)],
+        "lost": [f"job {job}, started at {at}" for job, at in sorted(lost)],
         "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
         "retracted": [record["run"] for record in claimed],
         "wrong": [f"{run}: {state}" for run, state in ended.items() if state != "COMPLETED"],
@@ -150,9 +204,13 @@ class Study:
         self.random = random.Random(seed)
         self.done = Counter[str]()
         self.early = set[Start]()
+        self.unsaid = list[str]()
+        self._known = dict[Start, str]()  # of starts that Slurm's database may forget
+        self._looked = 0.0
         self._touched = set[str]()
         some = ("partition: bench", "partition: batch\n  exclusive: false"), ("memory: 1000", "memory: 600")
-        campaigns.use_program(base, PROGRAM.format(seconds=4), *some)
+        self._trace = cluster.base / "trace"
+        campaigns.use_program(base, PROGRAM.format(trace=self._trace, seconds=4), *some)
         campaigns.use_factors(base, repeats=runs)
         self._snakemake = self._start()
 
@@ -172,6 +230,7 @@ class Study:
         deadline = time.monotonic() + 60.0 * number
         while sum(self.done.values()) < number and time.monotonic() < deadline:
             self._alive()
+            self._administer()
             if not (jobs := self._running()):
                 time.sleep(_EVERY)
                 continue
@@ -187,6 +246,11 @@ class Study:
                 self.done["kill Snakemake"] += 1
             time.sleep(_EVERY)
 
+    def ran(self) -> list[Start]:
+        """Return the jobs that have come to their program, and when."""
+        text = self._trace.read_text(encoding="ascii") if self._trace.exists() else ""
+        return [(job, int(at)) for job, at in (line.split() for line in text.splitlines())]
+
     def _running(self) -> list[str]:
         asked = self.cluster.run(["squeue", "-h", "-t", "R", "-o", "%A|%k"], check=False).stdout.split()
         rows = [line.partition("|") for line in asked]
@@ -200,6 +264,21 @@ class Study:
             run(["scancel", "--signal=KILL", "--full", job])
         elif kind == "requeue":
             run(["scontrol", "requeue", job])
+        elif kind == "hold":
+            run(["scontrol", "requeuehold", job])
+        elif kind == "drain its node":
+            node = run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
+            run(["scontrol", "update", f"nodename={node}", "state=drain", "reason=study"])
+            run(["scontrol", "requeue", job])
+        elif kind == "out of memory":
+            return self._take_memory(job)
+        elif kind == "stall the disk":
+            subprocess.run(["fsfreeze", "-f", self.base.parent], check=True)
+            time.sleep(_STALL)
+            subprocess.run(["fsfreeze", "-u", self.base.parent], check=True)
+        elif kind in ("purge the accounting", "another database"):
+            self.accounted()
+            daemons.ask_database(run, self.cluster.base, _PURGE if kind.startswith("purge") else _OTHERS)
         elif kind in ("kill the program", "kill at its start"):
             what = "program.sh" if kind == "kill the program" else "analysis.measure.launch"
             return self._kill(job, what)
@@ -225,23 +304,71 @@ class Study:
 
     def _kill(self, job: str, what: str) -> bool:
         """Kill a process of a job whose command line has a word; tell whether there was one."""
+        node, pids = self._processes(job, what)
+        if pids:
+            self.cluster.run(["kill", "-KILL", pids[0]], on=node)
+        return bool(pids)
+
+    def _processes(self, job: str, what: str) -> tuple[str, list[str]]:
+        """Return the node of a job, and its processes whose command line has a word."""
         node = self.cluster.run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
         listed = self.cluster.run(["scontrol", "listpids", job], on=node, check=False).stdout.splitlines()[1:]
-        for pid in (line.split()[0] for line in listed):
-            said = self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False).stdout
-            if what in said:
-                self.cluster.run(["kill", "-KILL", pid], on=node)
-                return True
-        return False
+        pids = [line.split()[0] for line in listed]
+        said = {pid: self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False) for pid in pids}
+        return node, [pid for pid in pids if what in said[pid].stdout]
 
-    def complete(self) -> bool:
-        """Give the same command until all runs are there; tell whether they are."""
-        for _ in range(8):
-            self._snakemake.communicate(timeout=1800)
+    def _take_memory(self, job: str) -> bool:
+        """Leave a job's program no memory, so that the kernel kills it; tell whether it ran."""
+        _MEMORY.mkdir(exist_ok=True)
+        (_MEMORY / "memory.limit_in_bytes").write_text("0", encoding="ascii")
+        node, pids = self._processes(job, "program.sh")
+        programs = [pid for pid in pids if self._is_program(node, pid)]
+        for pid in programs:
+            self.cluster.run(["sh", "-c", f"echo {pid} >{_MEMORY}/cgroup.procs"], on=node)
+        return bool(programs)
+
+    def _is_program(self, node: str, pid: str) -> bool:
+        """Tell whether a process is the program itself, and not what has started it."""
+        words = self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False).stdout.split("\0")
+        return len(words) > 1 and words[0] == "/bin/sh" and words[1].endswith("program.sh")
+
+    def _administer(self) -> None:
+        """Resume drained nodes and release held jobs, once ``benchbook progress`` has named each of these."""
+        if time.monotonic() - self._looked < 5 * _EVERY:
+            return
+        self._looked = time.monotonic()
+        run = self.cluster.run
+        asked = run(["squeue", "-h", "-t", "PD", "-o", "%A|%r"], check=False).stdout.splitlines()
+        held = [line.partition("|")[0] for line in asked if "held" in line.lower()]
+        if held:
+            said = run([sys.executable, "-m", "analysis.cli", "progress", "few"], cwd=self.base, check=False)
+            named = set(said.stdout.translate(str.maketrans(",()", "   ")).split())
+            still = run(["squeue", "-h", "-t", "PD", "-o", "%A|%r"], check=False).stdout.splitlines()
+            left = {line.partition("|")[0] for line in still if "held" in line.lower()}
+            self.unsaid += [f"job {job} is held" for job in held if job in left and job not in named]
+            run(["scontrol", "release", ",".join(held)], check=False)
+        paused = [line.partition("|")[0] for line in asked if line.endswith("|BeginTime")]
+        if paused:  # two minutes each would be most of the study
+            run(["scontrol", "update", f"jobid={','.join(paused)}", "starttime=now"], check=False)
+        nodes = run(["sinfo", "-h", "-N", "-p", "batch", "-o", "%N|%T"], check=False).stdout.splitlines()
+        for node, _, state in (line.partition("|") for line in nodes):
+            if state.startswith(("drain", "down")):
+                run(["scontrol", "update", f"nodename={node}", "state=resume"], check=False)
+
+    def complete(self, minutes: float = 60.0) -> bool:
+        """Give the same command until all runs are there; tell whether they are, after so long at most."""
+        deadline = time.monotonic() + 60 * minutes
+        while time.monotonic() < deadline:
+            self._administer()
+            if self._snakemake.poll() is None:
+                time.sleep(_EVERY)
+                continue
+            self._snakemake.communicate()
             self._look()
             if self._snakemake.returncode == 0:
                 return True
             self._snakemake = self._start()
+        os.killpg(self._snakemake.pid, signal.SIGKILL)
         return False
 
     def without_output(self) -> list[str]:
@@ -259,9 +386,11 @@ class Study:
         """Count at this moment the jobs that are neither recorded nor named as waiting."""
         known = {start_of(one) for one in campaigns.records(self.base).values()}
         open_ = ("PENDING", "RUNNING", "REQUEUED")
-        rows = [row for row in self.accounted() if row.split("|")[1] not in open_]
-        found = starts(rows)
-        self.early |= found.keys() - {nearest(one, found) for one in (*known, *self.notes(""))}
+        found = {one: state for one, state in self.accounted().items() if state not in open_}
+        missing = without(found, [*known, *self.notes("")])
+        said = (self.base / "snakemake.log").read_text(encoding="utf-8", errors="replace")
+        missing -= {one for one in missing if f"  job {one[0]} of " in said}
+        self.early |= missing - unborn(found, missing, self.ran())
 
     def notes(self, state: str) -> set[Start]:
         """Return the starts that have a note, of one state or of any."""
@@ -273,14 +402,14 @@ class Study:
                 found.add((job, int(began)))
         return found
 
-    def accounted(self) -> list[str]:
-        """Return a row of Slurm's own books for each start of each job, in their order."""
+    def accounted(self) -> dict[Start, str]:
+        """Return the state of each start by Slurm's own books, also of those that they have forgotten."""
         format_ = "--format=JobID,State,Start,Comment"
         asked = ["sacct", "-X", "-D", "-a", "-n", "-P", "--starttime=now-1day", format_]
-        return [
-            "|".join([job, (state.split() or [""])[0], *rest])
-            for job, state, *rest in (line.split("|") for line in self.cluster.run(asked).stdout.splitlines())
-        ]
+        lines = (line.split("|") for line in self.cluster.run(asked, check=False).stdout.splitlines())
+        rows = ["|".join([job, (state.split() or [""])[0], *rest]) for job, state, *rest in lines]
+        self._known |= starts(rows)
+        return dict(self._known)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,16 @@ def test_progress__run_of_a_job_that_slurm_has_ended_has_failed(
     assert (found.running, found.failed) == (0, 1)
 
 
+def test_progress__run_of_a_job_that_slurm_starts_again_waits(
+    plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last start has left a folder."""
+    runs(plan, plan.runs[0], NOW - 5, "8")
+    squeue(tmp_path, monkeypatch, "8|PENDING\n")
+    found = Observer(plan, plan.runs).look(NOW)
+    assert (found.running, found.failed, found.waiting) == (0, 0, len(plan.runs))
+
+
 def test_progress__silent_slurm_is_said_and_nothing_is_called_dead(
     plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,6 +131,77 @@ def test_started__a_start_that_a_crashed_controller_has_forgotten_keeps_its_reco
     assert starts == [1000, 2000]
 
 
+def test_started__what_an_earlier_start_has_left_is_recorded_once(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Job 7 was killed as it ran; its next start has noted itself, and finds the folder soon."""
+    run = workflow.plan("c", base).runs[0].name
+    begin(base, run)
+    laid_out(base, run, "7")
+    begin(base, run, SLURM_RESTART_COUNT="1", SLURM_JOB_START_TIME="2000")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    squeue(tmp_path, monkeypatch, "7|RUNNING\n")
+    assert attempts.started(base, "c") == []
+    assert folders.recorded(base, "c") == set()
+    # That start was killed before it had looked.
+    squeue(tmp_path, monkeypatch, "7|FAILED\n")
+    (line,) = attempts.started(base, "c")
+    assert line.startswith(f"{run}.failed-2: failed: it ended before it had the run: Slurm says FAILED")
+    kept = [folders.record_of(base, "c", f"{run}.failed-{number}") for number in (1, 2)]
+    assert [record["slurm"]["start"] for record in kept] == [1000.0, 2000]
+    assert kept[0]["reason"].startswith("it ended without a record")
+    assert folders.noted(base, "c") == {}
+
+
+def test_seen__a_run_that_is_measured_again_under_its_name_is_read_again(base: Path) -> None:
+    run = workflow.plan("c", base).runs[0].name
+    put(base, run, job_id="7", slurm={"start": 1000.0})
+    seen = attempts.Seen()
+    assert seen.starts(base, "c") == {("7", 1000.0, 0)}
+    place = folders.finished(base, "c")
+    (place / run).rename(place / f"{run}.failed-1")
+    put(base, run, job_id="7", slurm={"start": 2000.0, "restarts": "1"})
+    assert seen.starts(base, "c") == {("7", 1000.0, 0), ("7", 2000.0, 1)}
+
+
+def test_lost__a_job_without_its_first_line_has_a_record_and_one_that_never_started_has_none(
+    base: Path,
+) -> None:
+    """Both were cancelled; the node of job 8 had died before it executed a line."""
+    run = workflow.plan("c", base).runs[0].name
+    states = {"8": "CANCELLED by 0", "9": "CANCELLED by 0"}
+    rows = {
+        job: [{"JobID": job, "State": states[job], "Start": start}]
+        for job, start in (("8", "2026-11-26T19:57:31"), ("9", "None"))
+    }
+    found = accounting.Account("c", dict.fromkeys(states, run), states, states, rows)
+    (line,) = attempts.lost(base, found)
+    why = "it ended before it had the run: Slurm says CANCELLED by 0 (root)"
+    assert line == f"{run}.failed-1: failed: {why}"
+    kept = folders.record_of(base, "c", f"{run}.failed-1")
+    began = datetime(2026, 11, 26, 19, 57, 31).timestamp()
+    assert (kept["job_id"], kept["slurm"]) == ("8", {"start": began})
+
+
+def test_executor__each_submitted_job_has_a_log_whatever_becomes_of_its_node(base: Path) -> None:
+    reported = list[str]()
+
+    class Slurm:
+        def report_job_submission(self, job_info: SimpleNamespace) -> None:
+            reported.append(job_info.external_jobid)
+
+    async def query_job_status() -> None: ...
+
+    plugin = SimpleNamespace(Executor=Slurm, query_job_status=query_job_status)
+    Slurm.check_active_jobs = query_job_status  # type: ignore[attr-defined]
+    patch_executor(plugin)
+    run = workflow.plan("c", base).runs[0].name
+    log = base / accounting.LOGS / f"c_{run}" / "8.log"
+    Slurm().report_job_submission(SimpleNamespace(external_jobid="8", aux={"slurm_logfile": log}))
+    assert reported == ["8"]
+    assert accounting.submitted(base, "c") == {"8": run}
+
+
 def test_started__the_controller_is_believed_while_the_accounting_is_late(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +274,8 @@ def test_started__a_job_that_finds_its_run_in_other_hands_is_no_failed_attempt(
     assert attempts.started(base, "c") == [f"c: job 7 measured nothing: {run} was being measured, by job 5"]
     # Nor does what Slurm's accounting says of it make one, when the campaign ends.
     states = {"7": "FAILED"}
-    found = accounting.Account("c", {"7": run}, states, states, {})
+    rows = {"7": [{"JobID": "7", "State": "FAILED", "Start": "2026-11-26T19:57:31"}]}
+    found = accounting.Account("c", {"7": run}, states, states, rows)
     assert attempts.lost(base, found) == []
     assert folders.recorded(base, "c") == set()
 

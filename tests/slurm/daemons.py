@@ -123,6 +123,12 @@ def start_database(run: Run, base: Path) -> None:
     run([*client, "-e", "create database accounting"])
 
 
+def ask_database(run: Run, base: Path, statement: str) -> str:
+    """Execute a statement of SQL in the accounting's database; return what it prints."""
+    client = ["mariadb", "--no-defaults", f"--socket={_socket(base)}", "accounting", "-N", "-e", statement]
+    return run(client).stdout
+
+
 def _socket(base: Path) -> Path:
     return base / "run" / "mysql.socket"
 

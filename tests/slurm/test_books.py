@@ -242,8 +242,11 @@ def test_waiting__real_slurm_says_why_each_job_waits(cluster: SlurmCluster, proj
             command = [sys.executable, "-m", "analysis.cli", "progress", "few"]
             return cluster.run(command, cwd=project).stdout.splitlines()[1:]
 
-        # Until Slurm has looked at a job, its reason is another.
-        until("Slurm's reasons", lambda: all(map(str.startswith, said(), expected)), seconds=60, every=2)
+        def agree() -> bool:  # until Slurm has looked at a job, its reason is another
+            found = said()
+            return len(found) == 3 and all(map(str.startswith, found, expected))
+
+        until("Slurm's reasons", agree, seconds=60, every=2)
         found = said()
         assert len(found) == 3
         assert [line[: len(text)] for line, text in zip(found, expected, strict=True)] == expected

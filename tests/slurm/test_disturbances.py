@@ -49,6 +49,11 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
         doubled = study.counted(started, [*good, failed, failed], [])["doubled"]
         assert doubled == [str(("3", at(0) + 1))]
         assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c: CANCELLED"]
+        # A start that Slurm took back is lost if its program had begun, by the program's own trace.
+        taken = [good[0], good[2], failed]
+        assert study.counted(started, taken, [])["lost"] == []
+        assert study.counted(started, taken, [], [("2", at(0) + 3)])["lost"] == [f"job 2, started at {at(0)}"]
+        assert study.counted(started, taken, [], [("2", at(1) + 3), ("1", at(0))])["lost"] == []
         unknown = a_record("c", "3", minute=9)
         assert study.counted(started, [*good, unknown], [])["wrong"] == ["c: no start"]
         unnamed = [*good, a_record("c.failed-1", "3")]
@@ -64,7 +69,7 @@ def test_disturbances__a_small_campaign_loses_nothing(able: None) -> None:
         done = study.Study(cluster, make_project(folder / "project"), 4, seed=7)
         done.disturb(3)
         assert done.complete()
-        rows = study.starts(done.accounted())
+        rows = done.accounted()
         records = list(study.campaigns.records(done.base).values())
         found = study.counted(rows, records, done.notes("idle"))
         assert len([one for one in records if not one["reason"]]) == 4
@@ -72,3 +77,4 @@ def test_disturbances__a_small_campaign_loses_nothing(able: None) -> None:
         assert {name: one for name, one in found.items() if one} == {}
         assert done.without_output() == []
         assert not done.early
+        assert not done.unsaid

@@ -309,13 +309,17 @@ def submitted(base: Path, campaign: str) -> dict[str, str]:
 
 
 def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dict[str, Run]:
-    """Return the jobs that ended badly before they had their run -> that run; by final or latest states."""
+    """Return the jobs that ended badly before they had their run -> that run; by final or latest states.
+
+    One that was cancelled while it waited has not started.
+    """
     mine = set(recorded(base, found.campaign))
     mine |= {number(note) for note in folders.noted(base, found.campaign).values()}  # idle, or said of each
     return {
         job: plan(found.campaign, base).run(found.jobs[job])
         for job in sorted(states, key=int)
         if job not in mine and slurm.terminal(states[job]) and states[job] != "COMPLETED"
+        if found.jobs[job] and any(moments(row.get("Start")) for row in found.rows.get(job, ()))
     }
 
 

@@ -27,14 +27,20 @@ class Seen:
 
     def __init__(self, patience: float = 0.0) -> None:
         self._patience = patience
-        self._starts: dict[str, Start] = {}
+        self._starts: dict[tuple[str, int, int], Start] = {}
         self._gone: dict[Path, float] = {}
 
     def starts(self, base: Path, campaign: str) -> set[Start]:
         """Return the starts of jobs that have a record."""
-        for name in folders.recorded(base, campaign) - self._starts.keys():
-            self._starts[name] = _start(folders.record_of(base, campaign, name))
-        return set(self._starts.values())
+        found = {}
+        for name in folders.recorded(base, campaign):
+            with contextlib.suppress(FileNotFoundError):  # it becomes a failed attempt just now
+                state = (folders.finished(base, campaign) / name / folders.RECORD).stat()
+                # A run that became a failed attempt is measured again under its name.
+                key = name, state.st_ino, state.st_mtime_ns
+                found[key] = self._starts.get(key) or _start(folders.record_of(base, campaign, name))
+        self._starts = found
+        return set(found.values())
 
     def gone(self, note: Path, *, alive: bool) -> bool:
         """Tell whether the job of a note has been gone long enough."""
@@ -71,9 +77,10 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         what = f"Slurm does not answer ({files.one_line(str(error))[:200]})"
         left = f"{of_jobs(len(notes))} without a record yet"
         return [f"{campaign}: {what}: {left}; give the same command again once it does"]
-    starts = seen.starts(base, campaign)  # again: a job may have recorded its run before Slurm answered
     works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
     owned = {accounting.number(folders.owner(work)): work for work in works}
+    # Again, and last: a job may have recorded its run, or what its start before has left, meanwhile.
+    starts = seen.starts(base, campaign)
     lines = [
         f"{campaign}: job {_start(note)[0]} measured nothing: {note.get('reason')}"
         for note in folders.noted(base, campaign).values()
@@ -85,8 +92,13 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         again = any(one > mine and one[0] == job for one in (*map(_start, notes.values()), *starts))
         if not again and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
             continue
+        work = owned.get(job)
+        if again and work and _start(_head(work)) != mine:
+            work = None
+        if again and work and state and not slurm.terminal(state):
+            continue  # its next start finds what it has left, and records it
         try:
-            if not again and job in owned:
+            if work:
                 recover(owned.pop(job))  # what it has left is its record, and said
                 starts = seen.starts(base, campaign)
             if mine in starts:
@@ -113,6 +125,11 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
             what = f"job {job} has no record, and none can be written ({error.strerror})"
             lines.append(f"{path}:0: {what}; make room, then give the same command again")
     return lines
+
+
+def _head(work: Path) -> dict[str, Any]:
+    """Return what the first job of a run has written before its program began; empty if nothing."""
+    return next((files.read_json(part / folders.HEAD) for part in folders.jobs(work)), {})
 
 
 def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) -> dict[Path, dict[str, Any]]:

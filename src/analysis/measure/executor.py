@@ -5,6 +5,7 @@ crashed controller had not saved, or that ended during an outage as long as ``Mi
 starts a second Snakemake, which costs more than many programs that are measured.
 """
 
+import contextlib
 import functools
 import logging
 import os
@@ -41,6 +42,8 @@ def patch_executor(plugin: Any, base: Path | None = None) -> None:
     """
     if base is not None and hasattr(getattr(plugin, "Executor", None), "format_job_exec"):
         _start_without_snakemake(plugin, base)
+    if hasattr(getattr(plugin, "Executor", None), "report_job_submission"):
+        _note_submissions(plugin)
     if hasattr(plugin, "validate_account"):
         plugin.validate_account = functools.cache(plugin.validate_account)
     if hasattr(plugin, "query_job_status") and hasattr(plugin, "Executor"):
@@ -83,6 +86,20 @@ def _start_without_snakemake(plugin: Any, base: Path) -> None:
         return start_command(base, campaign, run, str(job.log[0]), others)
 
     plugin.Executor.format_job_exec = format_job_exec
+
+
+def _note_submissions(plugin: Any) -> None:
+    """Make the log of each submitted job: one whose node dies before its first line leaves nothing else."""
+    report = plugin.Executor.report_job_submission
+
+    def report_job_submission(self: Any, job_info: Any, *arguments: Any, **options: Any) -> None:
+        report(self, job_info, *arguments, **options)
+        if log := (getattr(job_info, "aux", None) or {}).get("slurm_logfile"):
+            with contextlib.suppress(OSError):  # on a full disk the job is known by its own note
+                Path(log).parent.mkdir(parents=True, exist_ok=True)
+                Path(log).touch()
+
+    plugin.Executor.report_job_submission = report_job_submission
 
 
 def _give_up_lost_jobs(plugin: Any) -> None:

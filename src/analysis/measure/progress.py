@@ -172,10 +172,12 @@ class Observer:
     def _read_done(self) -> None:
         """Read the records that are new; a folder without one is where Snakemake waits for it."""
         folder = folders.finished(self._base, self._campaign)
-        for name in _names(folder):
-            path = folder / name / folders.RECORD
-            if name in self.runs and name not in self._done and path.is_file():
-                self._done[name] = _attempt(self.runs[name], path)
+        there = {name for name in _names(folder) if name in self.runs}
+        there = {name for name in there if (folder / name / folders.RECORD).is_file()}
+        for name in self._done.keys() - there:
+            del self._done[name]  # it has become a failed attempt
+        for name in sorted(there - self._done.keys()):
+            self._done[name] = _attempt(self.runs[name], folder / name / folders.RECORD)
 
     def _running(self, now: float) -> tuple[dict[str, _Attempt], set[str], str]:
         """Return what runs, what was left behind by a job that is gone, and what could not be asked."""
@@ -201,9 +203,11 @@ class Observer:
             return found, set(), f"Slurm does not answer{waits}"
         over = {job for job in asked if slurm.terminal(states.get(job, "CANCELLED"))}
         gone = {name for name, job in jobs.items() if job.partition(":")[0] in over}
+        again = {name for name, job in jobs.items() if states.get(job.partition(":")[0]) == "PENDING"}
         left = f"{attempts.of_jobs(len(started & over))} and ended without a record yet"
         note = left if started & over else ""
-        return {name: one for name, one in found.items() if name not in gone}, gone, note
+        # A job that Slurm starts again waits, and what its last start has left does not run.
+        return {name: one for name, one in found.items() if name not in gone | again}, gone, note
 
 
 class _Pace:
