@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from analysis import cli
+from analysis import cli, readers
 from analysis.datasets import ingest
 from analysis.schema import storage
 
@@ -457,3 +457,42 @@ def test_import__runs_with_other_options_are_no_repeats(tmp_path: Path, imported
         ("-pin=on", 1),
         ("-pin=on", 2),
     ]
+
+
+def test_import__what_was_read_once_is_not_parsed_again(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = trees.good()[:3]
+    for name in names:
+        trees.put(trees.result(name), tmp_path / "tree" / name / "out.txt")
+    parsed: list[str] = []
+    parse = readers.parse_each
+
+    def counted(data: bytes, source: str, *, engine: str) -> Any:
+        parsed.append(source)
+        return parse(data, source, engine=engine)
+
+    monkeypatch.setattr(readers, "parse_each", counted)
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "once", "--yes"]) == 0
+    assert parsed == ["out.txt"] * 3
+    # If what was kept is lost, as on another node, the same bytes come of reading twice.
+    monkeypatch.setattr("analysis.importing.parsed.ParsedFiles.put", lambda *given: None)
+    shutil.move(project / "data/raw/once", tmp_path / "once")
+    (project / "config/campaigns/once.yaml").unlink()
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "once", "--yes"]) == 0
+    assert len(parsed) == 3 + 2 * 3
+    one, other = (
+        {path.relative_to(base): path.read_bytes() for path in sorted(base.rglob("*")) if path.is_file()}
+        for base in (tmp_path / "once", project / "data/raw/once")
+    )
+    assert one == other
+
+
+def test_import__a_kept_result_that_contradicts_its_record_is_refused_as_before(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = trees.good()[0]
+    trees.put(trees.result(name), tmp_path / "tree" / "out.txt")
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "wrong", "--yes", "--set", "ranks=999"]) == 1
+    assert "999" in capsys.readouterr().err
+    assert not list(project.glob("data/raw/wrong/runs/*"))

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import xarray as xr
@@ -31,6 +31,21 @@ from analysis.schema.registry import blank
 _WRONG = re.compile(r"contradict|is damaged")
 # Of an application that no reader knows: its runs have their times and profiles alone.
 NO_RESULT = xr.Dataset(attrs={"kind": "", "complete": True})
+
+
+class Read(NamedTuple):
+    """What an engine read of a file: a dataset for each result."""
+
+    engine: str
+    each: list[xr.Dataset]
+
+
+# What is known of a file by its SHA-256 and its name.
+Known = Callable[[str, str], Sequence[Read] | None]
+
+
+def unknown(digest: str, name: str) -> None:
+    """Know nothing of any file."""
 
 
 @dataclass
@@ -80,15 +95,17 @@ def read_run(
     power: Mapping[str, Any] = MappingProxyType({}),
     *,
     witnessed: bool = False,
+    known: Known = unknown,
 ) -> RunFolder:
     """Read one run, ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
 
     `power` is what the campaign declares of its meters. The row says by ``valid`` and ``reason`` whether the
     run may enter a statistic. With `witnessed` it has what witnesses ask for, which takes a third longer.
+    Files that are `known` are not parsed again; their faults then have the names under which they were read.
     """
     name = printable(folder.name)
     out = RunFolder(blank("runs") | {"run": name, "timing": True})
-    record, found, refused = _read_files(folder, name, out, witnessed=witnessed)
+    record, found, refused = _read_files(folder, name, out, known, witnessed=witnessed)
     if out.row["run"] != name:  # the folder is what joins the tables, and is a safe file name
         out.faults.append(f"{name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
         out.row["run"] = name
@@ -145,7 +162,7 @@ def _use(found: _Found, out: RunFolder, take: Callable[[xr.Dataset], None]) -> N
 
 
 def _read_files(
-    folder: Path, run: str, out: RunFolder, *, witnessed: bool
+    folder: Path, run: str, out: RunFolder, known: Known, *, witnessed: bool
 ) -> tuple[bool | None, list[_Found], list[Fault]]:
     """Read every file of a run: whether its record is whole, None without; datasets; refused power logs."""
     files: list[dict[str, Any]] = []
@@ -162,7 +179,7 @@ def _read_files(
                 entry["complete"] = record = _take_record(content(), source, out)
             else:
                 data = content()
-                for ds in _datasets(data, source, entry, tried):
+                for ds in _datasets(data, source, entry, tried, known):
                     found.append(_Found(path, source, ds))
                     out.faults += ds.attrs.get("warnings", [])
                     whole = bool(ds.attrs.get("complete", True))
@@ -197,11 +214,16 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
     return faults.complete
 
 
-def _datasets(data: bytes, source: str, entry: dict[str, Any], tried: list[str]) -> Iterator[xr.Dataset]:
+def _datasets(
+    data: bytes, source: str, entry: dict[str, Any], tried: list[str], known: Known
+) -> Iterator[xr.Dataset]:
     """Read a file by every engine that knows it, and note the result in its row."""
-    for engine in readers.without_second_power(readers.engines_of(data, Path(source).name)):
+    before = known(entry["checksum"], Path(source).name)
+    found = {one.engine: one.each for one in before or ()}
+    engines = readers.engines_of(data, Path(source).name) if before is None else found
+    for engine in readers.without_second_power(engines):
         tried.append(engine)
-        each = readers.parse_each(data, source, engine=engine)
+        each = found[engine] if found else readers.parse_each(data, source, engine=engine)
         entry["engine"] = entry["engine"] or engine
         entry["complete"] &= all(bool(ds.attrs.get("complete", True)) for ds in each)
         yield from each

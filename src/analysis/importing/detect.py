@@ -16,11 +16,13 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
+from analysis.datasets.run import Read
 from analysis.importing import documents, hardware, launch, scheduler
+from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
-from analysis.readers.text import decode
+from analysis.readers.text import decode, may_match
 from analysis.schema.registry import blank
 
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
@@ -78,6 +80,7 @@ _HOSTS = (
     r"PROGRAM (?:RAN|STARTED) ON +([A-Za-z]\S*)$",  # CP2K
     r"^ +hostname += (\S+)",  # NWChem
 )
+_PRINTED = "(?m)" + "|".join((*_STARTS, *_ENDS, *_HOSTS))
 
 
 @dataclass
@@ -121,13 +124,13 @@ class Observation:
         return display_name(self.file.name)
 
 
-def detect(file: File) -> Observation:
-    """Detect what a file is; a defect of one file affects no other."""
+def detect(file: File, parsed: ParsedFiles | None = None) -> Observation:
+    """Detect what a file is; a defect of one file affects no other. What was `parsed` is kept there."""
     source = Observation(file, job=job_of(file.base), stamp=stamp_of(file.base))
     try:
         stored = file.content()
         source.digest = hashlib.sha256(stored).hexdigest()
-        _detect(unpacked(stored, file.base), source)
+        _detect(unpacked(stored, file.base), source, parsed)
     except BenchbookError as error:
         source.role, source.why = "nothing", "; ".join(f"{one.found}; {one.remedy}" for one in error.faults)
     except OSError as error:
@@ -156,7 +159,7 @@ def stamp_of(text: str) -> str:
     return ""
 
 
-def _detect(data: bytes, source: Observation) -> None:
+def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> None:
     suffix = source.file.path.suffix.lower()
     head = data[:65_536]
     if not data.strip():
@@ -169,7 +172,7 @@ def _detect(data: bytes, source: Observation) -> None:
     if engines and suffix in _QUOTES:
         source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
-        _read(data, engines, source)
+        _read(data, engines, source, parsed)
     elif data.startswith(_TAR) or data[257:262] == b"ustar":
         source.why = "is an archive; unpack it and import again"
     elif b"\0" in head:
@@ -213,20 +216,25 @@ def _report(data: bytes, source: Observation) -> None:
     source.job = source.job or str(source.reported.get("job", ""))
 
 
-def _read(data: bytes, engines: list[str], source: Observation) -> None:
+def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFiles | None) -> None:
     """Read a file with all engines that recognise it; the first result decides what it is."""
-    fault = ""
+    fault, base = "", source.file.base
     # Several results of a reader of repeats are left together.
     repeats = hasattr(readers.reader(engines[0]), "parse_each")
     pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
     kinds = Counter((engine, data[begin : data.find(b"\n", begin)]) for engine, begin, _ in pieces)
     pieces = pieces if max(kinds.values(), default=0) <= _MOST_PIECES else []
     whole = [(engine, 0, -1) for engine in engines]
+    read = []
     for engine, begin, end in pieces if len(pieces) > 1 else whole:
         try:
-            _parse(data, engine, begin, end, source)
+            read.append(Read(engine, _parse(data, engine, begin, end, source)))
         except BenchbookError as error:
             fault = fault or f"{error.faults[0].found}; {error.faults[0].remedy}"
+    at_once = len(pieces) < 2 and not fault and all(one.each for one in read)
+    # Further down, an ingest looks for power logs as well.
+    if parsed and at_once and readers.reader(engines[0]).sniff(as_utf8(data[: readers.HEAD_BYTES]), base):
+        parsed.put(source.digest, base, read)
     if source.role == "nothing":
         source.why = source.why or fault or f"is from {engines[0]}, which alone is not a run"
     if source.role in ("result", "profile"):
@@ -264,8 +272,8 @@ def _assign_steps(data: bytes, parts: Sequence[ResultPart]) -> None:
         part.facts = {"ranks": step["ranks"]} | part.facts if "ranks" in step else part.facts
 
 
-def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
-    """Read a file, or the piece of it from `begin` to `end`, with one engine."""
+def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> list[xr.Dataset]:
+    """Read a file, or the piece of it from `begin` to `end`, with one engine; cases have no dataset."""
     cases = documents.cases(data, engine) if end < 0 else []
     for case in cases:
         own = readers.parse_each(case.content, source.file.base, engine=engine)
@@ -275,7 +283,7 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         source.role, source.what = "result", source.what or engine
         source.parts.append(part)
     if cases:
-        return
+        return []
     each = readers.parse_each(data[begin : end if end >= 0 else None], source.file.base, engine=engine)
     kind = str(each[0].attrs["kind"])
     if kind == "profile":
@@ -301,8 +309,10 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         part = _part(each, name, begin, end, command)
         part.launched = command
         inside = data[begin : end if end >= 0 else None]
-        part.facts |= printed_dates(inside) | printed_host(inside)
+        if may_match(_PRINTED, decode(as_utf8(inside[:_BESIDE] + inside[_BESIDE:][-_TAIL:]))):
+            part.facts |= printed_dates(inside) | printed_host(inside)
         source.parts.append(part)
+    return each
 
 
 def _pieces(data: bytes) -> list[tuple[str, int, int]]:
@@ -399,9 +409,8 @@ def _figures(ds: xr.Dataset) -> dict[str, float]:
     if ds.attrs["kind"] == "merits":
         pairs = list(zip(ds["merit"].values, ds["value"].values, strict=True))
         return {str(name): float(value) for name, value in reversed(pairs)}
-    return {
-        str(name): float(ds[name]) for name in ds.data_vars if not ds[name].dims and ds[name].dtype == "f8"
-    }
+    own = ((str(name), ds.variables[name]) for name in ds.data_vars)
+    return {name: float(array) for name, array in own if not array.dims and array.dtype == "f8"}
 
 
 def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -437,12 +446,12 @@ def _rows(ds: xr.Dataset) -> frozenset[Any]:
     if ds.attrs["kind"] == "merits":
         rows = zip(ds["merit"].values, ds["value"].values, ds["unit"].values, strict=True)
         return frozenset((str(merit), float(value), str(unit)) for merit, value, unit in rows)
-    numbers = sorted(str(name) for name in ds.variables if ds[name].dtype.kind in "fi" and ds[name].size)
+    numbers = sorted(str(name) for name, one in ds.variables.items() if one.dtype.kind in "fi" and one.size)
     if not numbers:
         return frozenset()
     digest = hashlib.sha256()
     for name in numbers:
-        digest.update(name.encode() + np.ascontiguousarray(ds[name].values).tobytes())
+        digest.update(name.encode() + np.ascontiguousarray(ds.variables[name].values).tobytes())
     return frozenset({digest.hexdigest(), str(ds.attrs.get("benchmark", ds.attrs["kind"]))})
 
 

@@ -30,6 +30,8 @@ _ANY = (
     + "|".join(one.pattern for one in (scheduler.SCRIPT, _LSCPU, _CPUINFO, _IB, _ENVIRONMENT))
     + "|(?i:Currently Loaded Mod)"
 )
+# What must be in a text that states hardware, modules or directives.
+_STATED = "|".join((_ANY, _BRAND.pattern, _LOADS.pattern, scheduler.DIRECTIVE.pattern, vocabulary.LIBRARY))
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
 
@@ -58,6 +60,8 @@ def _kind(text: str) -> str:
 
 def stated(text: str) -> Facts:
     """Return what a text states: a script, a dump, or what a job printed before its output."""
+    if not may_match(_STATED, text):
+        return launch.stated(text)
     facts = scheduler.requested(text)
     asked = scheduler.directives(text)
     facts |= {"directives": asked} if asked else {}

@@ -15,6 +15,7 @@ from analysis.importing.additions import Addition, Earlier, addition, replacemen
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import Grouping, RunFiles, group, stem
+from analysis.importing.parsed import ParsedFiles
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.power import CampaignLog, place
 from analysis.importing.repeats import CellDoubt, doubts
@@ -48,6 +49,7 @@ class ImportPlan:
     jobs: int = 0
     drafts: list[Draft] = field(default_factory=list)  # of all runs in the tree
     doubts: list[CellDoubt] = field(default_factory=list)
+    parsed: ParsedFiles | None = None
 
     @property
     def new(self) -> bool:
@@ -73,11 +75,14 @@ def make(
 ) -> ImportPlan:
     """Plan the import of a folder as the campaign `name`, whose runs are in `raw` as far as it exists."""
     files, refused = walk(root)
-    tree = in_parallel(detect, files, "files read:", progress=progress)
+    parsed = ParsedFiles.temporary()
+    tree = in_parallel(partial(detect, parsed=parsed), files, "files read:", progress=progress)
     earlier = Earlier(raw)
     work = partial(resolve, applications=applications, pattern=pattern, given=given, table=table)
     groups, drafts, guesses = _resolved([*earlier.observations(tree)], work)
-    plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
+    plan = ImportPlan(
+        root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs), parsed=parsed
+    )
     plan.drafts = drafts
     names = {one.name for one in tree}
     plan.unplaced = refused | {one: why for one, why in groups.unplaced.items() if one in names}

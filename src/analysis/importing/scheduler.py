@@ -236,7 +236,7 @@ SCHEDULERS = (
 )
 _MARKS = "|".join(one.mark for one in SCHEDULERS if one.name != "LoadLeveler")
 SCRIPT = re.compile(rf"^(?:(?:{_MARKS})[ \t]*-|#[ \t]*@[ \t]*\w+[ \t]*=)", re.MULTILINE)  # of a job script
-_DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", re.MULTILINE)
+DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", re.MULTILINE)
 _TEXTS = {"job", "directory", "job_name", "queue", "cluster", "feature", "state"}
 _FORMS = (
     *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
@@ -263,7 +263,7 @@ def requested(text: str) -> Facts:
 def directives(text: str) -> dict[str, str]:
     """Return the options of all directives of a job script, as they are written; those given twice joined."""
     found: dict[str, list[str]] = {}
-    for name, value in _DIRECTIVE.findall(text):
+    for name, value in DIRECTIVE.findall(text):
         found.setdefault(name, []).append(re.sub(r"\s+#.*", "", value).strip() or "given")
     return {name: " ".join(values) for name, values in found.items()}
 

@@ -39,6 +39,7 @@ _MPI = (
     ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi"),
     ("Spectrum MPI", r"spectrum[-_]?mpi|smpi"),
 )
+LIBRARY = rf"(?i:{'|'.join(pattern for _, pattern in _MPI)})/v?\d"  # among modules
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
 _WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)
 _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORECASE)

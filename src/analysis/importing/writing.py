@@ -14,7 +14,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import RECORD, read_bytes, replacing, write_json, write_text
 from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
-from analysis.datasets.run import read_run
+from analysis.datasets.run import Known, read_run, unknown
 from analysis.importing.additions import Addition, merged
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
@@ -90,7 +90,8 @@ def _write_runs(plan: ImportPlan, raw: Path, applications: Mapping[str, Applicat
     staged = raw / STAGED
     shutil.rmtree(staged, ignore_errors=True)
     (raw / "runs").mkdir(parents=True, exist_ok=True)
-    work = partial(_write_run, raw=raw, campaign=plan.name, applications=applications)
+    known = plan.parsed.get if plan.parsed else unknown
+    work = partial(_write_run, raw=raw, campaign=plan.name, applications=applications, known=known)
     found = in_parallel(work, plan.runs, "runs written:", progress=True)
     shutil.rmtree(staged, ignore_errors=True)
     for draft, wrong in zip(plan.runs, found, strict=True):
@@ -100,7 +101,9 @@ def _write_runs(plan: ImportPlan, raw: Path, applications: Mapping[str, Applicat
     plan.runs = [draft for draft in plan.runs if not draft.faults]
 
 
-def _write_run(draft: Draft, raw: Path, campaign: str, applications: Mapping[str, Application]) -> str:
+def _write_run(
+    draft: Draft, raw: Path, campaign: str, applications: Mapping[str, Application], known: Known
+) -> str:
     """Write a run; if its record and its files contradict each other return how."""
     part = raw / STAGED / draft.name
     part.mkdir(parents=True)
@@ -108,7 +111,7 @@ def _write_run(draft: Draft, raw: Path, campaign: str, applications: Mapping[str
     sources = [_copy(draft.run.main, part, used, draft)]
     sources += [_copy(source, part, used) for source in draft.run.files]
     write_json(part / RECORD, record(draft, campaign) | {"imported": _note(draft, sources)})
-    if found := read_run(part, applications).contradiction:
+    if found := read_run(part, applications, known=known).contradiction:
         return found
     if draft.replaces:
         (raw / "runs" / draft.name).replace(raw / STAGED / f"{draft.name}.before")

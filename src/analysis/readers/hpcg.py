@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ def values(data: bytes, source: str = "<memory>") -> list[tuple[dict[str, Any], 
     heads = list(_heads(lines)) or [_Head(0, 0, indented=False)]
     ends = [head.line for head in heads[1:]] + [len(lines)]
     found = [list(_entries(lines, head, end)) for head, end in zip(heads, ends, strict=True)]
-    keys = {plain(entry.key).split("::")[0] for entries in found for entry in entries}
+    keys = (plain(entry.key).split("::")[0] for entries in found for entry in entries)
     if not sniff(data) and _SECTIONS.isdisjoint(keys):
         raise ReadError.at(source, 0, "no line is one of an HPCG result file", "check what the file is")
     last = len(lines) + 1 if rest.strip() else 0
@@ -174,9 +175,9 @@ def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     given = read | coordinates
     variables = {}
     for name, variable in registry.declared("hpcg").items():
-        values = np.array(given[name], dtype=object if variable.dtype == "str" else None)
+        values = np.array(given[name], dtype=object if variable.dtype == "str" else variable.dtype)
         # Without its fast path xarray sends every single label through pandas and back.
-        variables[name] = xr.Variable(variable.dims, values, fastpath=values.dtype == object)
+        variables[name] = xr.Variable(variable.dims, values, fastpath=True)
     return registry.dataset(variables, "hpcg", {**about, **faults.attrs()})
 
 
@@ -230,6 +231,7 @@ class _Lookup:
         self.faults.damage(entry.line, found, "one of the numbers is damaged; get the file again")
 
 
+@lru_cache(4096)  # all files have the same keys
 def plain(key: str) -> str:
     """Return the key of an entry without its ornaments."""
     # 2.x and 3.0 rule off headings with ** or __, and indent some keys further than others.
@@ -250,6 +252,8 @@ def _heads(lines: list[str]) -> Iterator[_Head]:
 
 def _head(lines: list[str], at: int) -> _Head | None:
     line = lines[at].rstrip()
+    if line != "HPCG-Benchmark" and "version" not in line:
+        return None
     below = [text.rstrip() for text in lines[at + 1 : at + 3]] + ["", ""]
     if line == "HPCG-Benchmark" and _OLD_VERSION.fullmatch(below[0]):
         release = _OLD_RELEASE.fullmatch(below[1])

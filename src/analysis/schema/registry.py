@@ -77,8 +77,9 @@ def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
     attrs = {"long_name": variable.meaning}
     if variable.unit and variable.dtype != "datetime64[ns]":  # the encoding of time owns that attribute
         attrs["units"] = variable.unit
-    # Labels stay as they are: xarray would send every object through pandas and back.
-    return xr.Variable(array.dims, values, attrs, fastpath=not lazy and values.dtype == object)
+    # Numbers and labels stay as they are: xarray would send every object through pandas and back.
+    plain = type(values) is np.ndarray and values.dtype.kind not in "mM"
+    return xr.Variable(array.dims, values, attrs, fastpath=plain)
 
 
 def check(ds: xr.Dataset, source: str = "dataset") -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -355,8 +355,14 @@ class TextFormat(Format):
         """Tell whether some bytes hold one of the program's marks."""
         if self.test:
             return self.test(head)
-        there = cache(head.__contains__)  # a banner is in many groups
-        return any(all(map(there, group)) for group in self.groups())
+        there: dict[bytes, bool] = {}  # a banner is in many groups
+        for group in self.groups():
+            for mark in group:
+                if not (there[mark] if mark in there else there.setdefault(mark, mark in head)):
+                    break
+            else:
+                return True
+        return False
 
     def parse(self, data: bytes, source: str = "<memory>") -> xr.Dataset:
         """Read an output: kind ``merits``."""
