@@ -38,6 +38,12 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("qp4-node-005-16ranks-12threads", {"ranks": 16, "threads": 12}, ""),
     ("5min", {"target_time": 300}, ""),
     ("niagara", {"cluster": "Niagara"}, ""),
+    ("m7g.16xlarge", {"host_group": "m7g.16xlarge"}, ""),
+    ("hpc7a-96xlarge-nodes8", {"host_group": "hpc7a.96xlarge", "nodes": 8}, ""),
+    ("c2d-standard-112-node-4", {"host_group": "c2d-standard-112", "nodes": 4}, ""),
+    ("Standard_HB120rs_v3", {"host_group": "standard_hb120rs_v3"}, ""),
+    ("standard_input2", {}, "standard-input2"),
+    ("a1-large", {}, "a1-large"),
     ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
 ]
 
@@ -128,6 +134,14 @@ def test_hardware__ports_and_processors_are_named() -> None:
     assert hardware.stated(ports.replace("InfiniBand", "Ethernet")) == {}
     assert hardware.cpu("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz") == "Xeon Gold 6148"
     assert hardware.cpu("AMD EPYC 7763 64-Core Processor") == "EPYC 7763"
+
+
+def test_hardware__a_label_names_the_type_of_the_instance() -> None:
+    label = "node.kubernetes.io/instance-type=hpc7g.16xlarge\n"
+    assert hardware.stated(label) == {"host_group": "hpc7g.16xlarge"}
+    assert hardware.stated('"InstanceType": "c6a.48xlarge",') == {"host_group": "c6a.48xlarge"}
+    assert hardware.stated(label + label.replace("7g", "7a")) == {}
+    assert hardware.stated("instance-type: two") == {}
 
 
 def test_pattern__placeholders_stand_within_parts() -> None:

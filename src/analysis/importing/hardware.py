@@ -22,6 +22,7 @@ _LOADS = re.compile(
     r"^[ \t]*(?:module (?:load|swap|add)[ \t]+|(?:export )?LOADEDMODULES=)(.+)$", re.MULTILINE
 )
 _LISTED = re.compile(r"\b\d+\)[ \t]+([A-Za-z][\w.+/-]*)")
+_INSTANCE = re.compile(r"(?i:instance[-_ ]?type)[\"']?[ \t]*[:=][ \t]*[\"']?([\w.-]+)")
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
 _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
 _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slots=\d+)?[ \t]*\n){1,5000}")
@@ -31,7 +32,9 @@ _ANY = (
     + "|(?i:Currently Loaded Mod)"
 )
 # What must be in a text that states hardware, modules or directives.
-_STATED = "|".join((_ANY, _BRAND.pattern, _LOADS.pattern, scheduler.DIRECTIVE.pattern, vocabulary.LIBRARY))
+_STATED = "|".join(
+    (_ANY, *(one.pattern for one in (_BRAND, _LOADS, _INSTANCE, scheduler.DIRECTIVE)), vocabulary.LIBRARY)
+)
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
 
@@ -69,6 +72,9 @@ def stated(text: str) -> Facts:
         facts["modules"] = " ".join(loaded)
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts |= {"cpu": name} if (name := cpu(found[1])) else {}
+    if len(instances := set(_INSTANCE.findall(text))) == 1:
+        known = vocabulary.parse_name(instances.pop()).values.get("host_group")
+        facts |= {"host_group": known[0]} if known else {}
     if link := _link(text):
         facts["interconnect"] = link
     if mpi := _library(text):

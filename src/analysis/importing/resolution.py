@@ -27,8 +27,10 @@ _EXECUTED = (
 )
 # What a batch system reports of a job is a run's own if the job has no other run.
 _OF_RUN = ("start", "end", "exit_code", "memory", "walltime", "command", "ranks")
-# What dumps state of a machine and its modules.
-_MACHINE = tuple(one.name for one in TABLE if one.kind in ("machine", "software"))
+# What dumps state of a machine and its modules; not the type of one of several instances.
+_MACHINE = tuple(
+    one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "host_group"
+)
 NEEDED = tuple(one.name for one in TABLE if one.needed)
 _QUARTER = 900.0  # s; clocks in other time zones differ by multiples of it
 

@@ -42,6 +42,7 @@ _MPI = (
 LIBRARY = rf"(?i:{'|'.join(pattern for _, pattern in _MPI)})/v?\d"  # among modules
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
 _WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)
+_NUMBERED_HOSTS = tuple(one for one in _WORDS if one[0] == "host_group")  # m7g.16xlarge
 _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORECASE)
 # Numbers of jobs distinguish executions, as dates and times do, and are no factors.
 _NUMBERED = re.compile(
@@ -93,6 +94,8 @@ def parse_name(
     """Parse one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
     text = _EXTENSIONS.sub("", part) if file else part
     out = ParsedName(text)
+    for factor, pattern, level in _NUMBERED_HOSTS:
+        text = _word(text, factor, pattern, level, out)
     text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", STAMPS.sub(" ", text)))
     target = _OPTIMISED.search(text) is not None
     for case in sorted(cases, key=len, reverse=True):

@@ -110,6 +110,18 @@ _CPUS = (
         r"\g<0>",
     ),
 )
+# Types of instances in clouds: AWS, Google, Azure. Their names have numbers that count nothing.
+_INSTANCES = (
+    (
+        r"((?:hpc|inf|trn|dl|vt|im|is|gr|[acdfghimprtuxz])\d{1,2}[a-z]{0,4})(?:[-_.](\d{0,3}xlarge)|\.(large|metal))",
+        r"\1.\2\3",
+    ),
+    (
+        r"(?:[acehmntxz]\d{1,2}[ad]?)-(?:standard|high(?:mem|cpu|gpu)|mega(?:mem|gpu)|ultra(?:mem|gpu))-\d+[gt]?",
+        r"\g<0>",
+    ),
+    (r"(?:standard[-_])?h[bcx]\d+[a-z]*[-_](v\d)|standard[-_][a-z]{1,2}\d+[a-z]*(?:[-_]v\d)?", r"\g<0>"),
+)
 # Systems with names of their own, as paths and names of hosts have them.
 SYSTEMS = (
     "ARCHER2 ARCHER Cirrus JASMIN SCARF LOTUS HECToR DiRAC CSD3 COSMA COSMA7 COSMA8 Tesseract Isambard "
@@ -151,8 +163,9 @@ TABLE: tuple[Factor, ...] = (
         tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
-        "host_group", "machine", "group of hosts by feature, queue or name, if no CPU is stated",
-        varied=False, upgrade=True, label="host group", before="on", every="all host groups",
+        "host_group", "machine", "group of hosts: type of instance, or without a CPU feature, queue or name",
+        words=_INSTANCES, varied=False, upgrade=True,
+        label="host group", before="on", every="all host groups",
         topics={"host group": ("cluster",)}, tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
