@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -133,6 +134,11 @@ def test_repeats__all_pairs_of_some_hosts_are_places_and_not_repeats() -> None:
     assert found is not None
     assert (found.kind, found.fact, len(found.sizes)) == ("pairs", "node_list", 28)
     assert told(found, 28).startswith("28 runs cover all 28 pairs of 8 hosts and differ by up to ")
+    assert "along with the pair of hosts (node_list: 'n1,n0', 'n2,n0'):" in told(
+        found, 28, ("n1,n0", "n2,n0")
+    )
+    groups = dataclasses.replace(found, kind="fact", sizes=(14, 14))
+    assert "along with the list of hosts (node_list: 'n1', 'n2'):" in told(groups, 28, ("n1", "n2"))
     # Jobs that Slurm put on pairs of hosts as these were free are repeats.
     assert split(values[:20], facts={"node_list": pairs[:20]}) is None
 

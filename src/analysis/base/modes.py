@@ -507,9 +507,17 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     if not found.fact:
         return f"{text}: what differs, or are they repeats?"
     names = [f"{one!r}" for one in levels[:_LISTED]] + ["…"] * (len(levels) > _LISTED)
-    return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
+    said = "the pair of hosts" if found.kind == "pairs" else _SAID.get(found.fact, "")
+    fact = f"{said} ({found.fact}: " if said else f"{found.fact} ("  # the answer has to name it
+    return f"{text}, along with {fact}{', '.join(names)}): a factor, or are they repeats?"
 
 
+# Facts that a record has under another name than a sentence.
+_SAID = {
+    "node_list": "the list of hosts",
+    "job_name": "the name of the job",
+    "hosts": "the names of the hosts",
+}
 WORD = re.compile(r"[^\s=,;:/]+")  # of a launch line
 _LAST = re.compile(r"\d{1,2}(?=\D*$)")
 # Longer numbers that a dot joins are two: `log.2250000.3228001` has a frequency and a job.

@@ -106,7 +106,8 @@ def noun(campaign: Campaign, factor: str, level: Level) -> str:
 
 def plural(factor: str, level: Level) -> bool:
     """Tell whether the noun of a level is a plural."""
-    return factor == "target_time" or (not isinstance(level, str) and level != 1)
+    known = BY_NAME.get(factor)
+    return (known is not None and known.plural) or (not isinstance(level, str) and level != 1)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -122,7 +123,8 @@ def slug(*parts: Level) -> str:
 
 def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
     """Say where something holds: ``at 16³ and 32³``, ``on 1 to 16 nodes (5 of them)``, ``over 1GbE``."""
-    before = BY_NAME[factor].before
+    known = BY_NAME[factor]
+    before = known.before
     if factor == "profiler" and list(levels) == ["none"]:
         return "without a profiler"
     if factor == "case" and all(str(one).startswith("osu") for one in levels):
@@ -137,8 +139,9 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
         many = f"{numbers[0]} to {numbers[-1]} {word} ({len(numbers)} of them)"
         return f"{before} {many if len(numbers) > _LISTED else f'{listed(numbers)} {word}'}".rstrip()
     if len(names) > _LISTED:
-        return f"{before if ' ' not in before else 'with'} {BY_NAME[factor].every} ({len(names)})"
-    return f"{before} {listed(names)}"
+        return f"{before if ' ' not in before else 'with'} {known.every} ({len(names)})"
+    after = known.level.removeprefix("{}") if known.level.startswith("{} ") and not known.numeric else ""
+    return f"{before} {listed(names)}{after}"
 
 
 def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:

@@ -52,6 +52,7 @@ class Factor:
     every: str = ""  # all of its levels: "all links"
     level: str = "{}"  # a level in a sentence; "{} node|{} nodes" for one and for several
     subject: str = ""  # a level as what a sentence is about, where that is another: "runs of {}"
+    plural: bool = False  # whether a level is several things: "dual-rank modules are"
     paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
     words: tuple[tuple[str, str], ...] = ()  # patterns of words of such names, and the level that each states
     varied: bool = True  # whether a matrix may vary it; files and outputs of the runs state the others
@@ -192,7 +193,7 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "dimm", "machine", "memory modules: type, speed and ranks", upgrade=True, label="memory modules",
-        before="with memory", every="all memory modules", level="memory modules {}",
+        before="with", every="all memory modules", level="{} modules", plural=True,
         topics={"memory modules": ()},
     ),
     Factor(
@@ -257,7 +258,7 @@ TABLE: tuple[Factor, ...] = (
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
         aliases=("target_seconds", "rt"), varied=False, brief=True, work=True,
         label="length of a run (s)", before="in runs of", every="all lengths of runs",
-        level="{} s", subject="runs of {}", topics={"run duration": ()},
+        level="{} s", subject="runs of {}", plural=True, topics={"run duration": ()},
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
     ),
     Factor(
