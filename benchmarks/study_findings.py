@@ -25,11 +25,11 @@ import xarray as xr
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.verdicts import AGREES, DISAGREES, FAILS, HOLDS, resolve
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.differences import MARGIN
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Comparison, Question
 from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SESSION, Conclusion
 from analysis.findings.search import LIMIT, conclusions, tested
-from analysis.findings.trials import MARGIN
 from analysis.schema.registry import blank, to_dataset
 
 OUT = Path(__file__).parents[1] / "docs" / "findings.md"

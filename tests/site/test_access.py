@@ -21,6 +21,7 @@ PAGES = (
     "index",
     "interconnect",
     "memory",
+    "question-energy",
     "report-hpcg2014",
     "provenance",
     "docs/index",
@@ -63,6 +64,15 @@ def test_page__has_no_violation(browser: Browser, site: Path, page: str, dark: b
         browser.run(f"{AXE_SCRIPT};1")
         assert browser.run(FOUND) == []
         assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+def test_question__a_campaign_with_many_words_fits_a_telephone(browser: Browser, site: Path) -> None:
+    browser.size(390, 844)
+    browser.open((site / "question-energy.html").as_uri())
+    browser.run("""for (const one of document.querySelectorAll(".voices .tones"))
+      while (one.children.length < 8) one.append(one.firstElementChild.cloneNode(true));""")
+    assert browser.run("document.querySelectorAll('.voices .tones > span').length") >= 8
+    assert browser.run("document.documentElement.scrollWidth") <= 390
 
 
 def test_board__has_no_violation_when_opened(browser: Browser, site: Path) -> None:

@@ -73,7 +73,7 @@ def number(estimate: Interval, unit: str) -> str:
         return f"{value} (no interval)"
     level = "" if estimate.level >= FULL else f", at {estimate.level:.0%}"
     if estimate.low == estimate.high:
-        text = attached(general(estimate.value), unit)
+        text = attached(exact(estimate.value), unit)
         return f"{text} (exact)" if not level else f"{text} (all alike{level})"
     return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)}{level})"
 
@@ -109,6 +109,11 @@ def significant(value: float, figures: int = 4) -> str:
         return f"{value:g}"
     text = _rounded(value, figures - 1 - math.floor(math.log10(abs(value))))
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def exact(value: float) -> str:
+    """Spell a number that has no uncertainty, a count in full: ``11,656``, ``1.25``."""
+    return f"{value:,.0f}".replace("-", "−") if value == round(value) else significant(value, 6)
 
 
 def counted(count: int, name: str) -> str:

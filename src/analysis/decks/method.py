@@ -8,9 +8,9 @@ import pandas as pd
 from analysis.base.words import attached, counted, significant
 from analysis.decks.slide import Slide, cut, listed, tabled
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.differences import MARGIN
 from analysis.estimates.spelling import display, nameable
 from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, UNORDERED, Conclusion
-from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS
 
 _REASONS = 5  # why runs were left out, the most frequent

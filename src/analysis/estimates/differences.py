@@ -30,6 +30,7 @@ from analysis.estimates.finding import measuring_days
 from analysis.estimates.intervals import Array
 from analysis.estimates.stats import LEVEL, MIN_REPEATS, NO_DAY, RESAMPLES, SEED, Equivalence, Estimate
 
+MARGIN = 0.05  # two medians whose ratio is nearer to 1 than this are equal
 Places = NDArray[np.intp]
 # A statistic of each rearrangement, from an array a group: a row a rearrangement, a column a run.
 Statistic = Callable[[Sequence[Array]], Array]

@@ -11,7 +11,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.words import number, significant
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.differences import chances, clarity, equality, ratio_of
+from analysis.estimates.differences import MARGIN, chances, clarity, equality, ratio_of
 from analysis.estimates.finding import LIMITED, UNKNOWN_ORDER, days_said
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
@@ -29,7 +29,6 @@ from analysis.findings.matching import (
     side,
 )
 
-MARGIN = 0.05
 # Of the differences that are called better or worse, so many may be false.
 RATE = 0.05
 WORSE, BETTER, EQUAL, UNKNOWN = WORDS = ("worse", "better", "equal", "cannot tell")

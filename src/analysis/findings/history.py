@@ -13,7 +13,7 @@ from scipy import stats as distributions
 from analysis.base.errors import ConfigError
 from analysis.base.words import counted
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.differences import chances, of_parts, ratio_of, scaled
+from analysis.estimates.differences import MARGIN, chances, of_parts, ratio_of, scaled
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import unit_of
 from analysis.estimates.spelling import differing, within
@@ -22,7 +22,6 @@ from analysis.findings.compare import (
     BETTER,
     EQUAL,
     LISTED,
-    MARGIN,
     RATE,
     UNKNOWN,
     WORSE,

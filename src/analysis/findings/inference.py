@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.base.words import Level, in_order
 from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.differences import MARGIN
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, SENDING
@@ -34,7 +35,7 @@ from analysis.findings.conclusion import (
 )
 from analysis.findings.plans import Plan
 from analysis.findings.shapes import Shape
-from analysis.findings.trials import MARGIN, PASSED, Series, Trial
+from analysis.findings.trials import PASSED, Series, Trial
 
 _SYSTEM = ("cluster", "interconnect", "case")
 _SMALL = 1024  # B, up to which a message is said to be small

@@ -12,14 +12,13 @@ import pandas as pd
 
 from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.differences import equality, p_of_difference
+from analysis.estimates.differences import MARGIN, equality, p_of_difference
 from analysis.estimates.finding import DAY, UNKNOWN_ORDER, Finding
 from analysis.estimates.stats import FEWEST
 from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN, UNORDERED
 from analysis.findings.plans import Plan, stratum_key
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
-MARGIN = 0.05  # what is nearer than this is equal
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, attached, number, significant, stop
+from analysis.base.words import Level, attached, exact, number, significant, stop
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
@@ -156,7 +156,7 @@ def _spelt(row: Any, unit: str) -> str:
     value, low, high, level = (float(row[name]) for name in ("median", "low", "high", "confidence"))
     estimate = Estimate(value, low, high, int(row["n"]), level=level)
     if estimate.low == estimate.high:  # the runs agree, as counts do
-        return attached(significant(estimate.value), unit)
+        return attached(exact(estimate.value), unit)
     return number(estimate, unit)
 
 
