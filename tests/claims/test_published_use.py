@@ -40,14 +40,12 @@ def test_figures__each_feeds_a_verdict_or_a_page(name: str, tmp_path: Path) -> N
 
 
 def test_figures__one_that_feeds_nothing_is_found(tmp_path: Path) -> None:
-    raw = tmp_path / "published-plane-waves"
+    raw = tmp_path / "published"
     shutil.copytree(project.raw(raw.name), raw)
     lines = (raw / "figures.csv").read_text().splitlines(keepends=True)
-    lines.append(
-        lines[1].replace("pw0001,castep-grace-001", "pw9999,nowhere").replace(",castep,", ",another,")
-    )
+    lines.append(lines[1].replace("f0001,venus-hpcg-001", "f9999,nowhere").replace(",hpcg,", ",another,"))
     (raw / "figures.csv").write_text("".join(lines))
-    assert idle(raw.name, raw, tmp_path / "out") == ["pw9999"]
+    assert idle(raw.name, raw, tmp_path / "out") == ["f9999"]
 
 
 def idle(name: str, raw: Path, folder: Path) -> list[str]:
@@ -60,13 +58,13 @@ def idle(name: str, raw: Path, folder: Path) -> list[str]:
     campaign = Campaign(
         name, tree, "", declared.evidence, "", apart=declared.apart, views=views, repeats=repeats
     )
+    doubted = {run for one in campaign.doubts for run in one.runs}  # they feed a question to the user
     if not (raw / "figures.csv").is_file():  # a table of runs
-        return sorted(set(campaign.runs["run"]) - {run for run, _ in _verdicts(campaign)})
+        return sorted(set(campaign.runs["run"]) - {run for run, _ in _verdicts(campaign)} - doubted)
     fed = {(run, metric) for run, metrics in [*_verdicts(campaign), *_pages(campaign)] for metric in metrics}
     runs = {run for run, _ in fed}
     with (raw / "figures.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    doubted = {run for one in campaign.doubts for run in one.runs}  # they feed a question to the user
     # The length that was asked for sets apart what is compared.
     return [
         row["figure"]

@@ -49,6 +49,16 @@ def test_table__what_is_not_there_is_blank() -> None:
     assert ds["mpi"].values.tolist() == ["", ""]
 
 
+def test_table__a_start_is_a_day_or_a_second() -> None:
+    ds = readers.parse(
+        (HEAD + LINE + LINE.replace("1,", "2,", 1).replace("06-01", "06-01T15:10:24")).encode()
+    )
+    assert ds["start"].values.astype(str).tolist() == [
+        "2010-06-01T00:00:00.000000000",
+        "2010-06-01T15:10:24.000000000",
+    ]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -57,6 +67,8 @@ def test_table__what_is_not_there_is_blank() -> None:
         (",12,", ",12.5,", "cores '12.5' is no count"),
         (",12,", ",-12,", "cores '-12' is no count"),
         ("2010-06-01", "June 2010", "start 'June 2010' is no date"),
+        ("2010-06-01", "2010-02-30", "start '2010-02-30' is no date"),
+        ("2010-06-01", "2010-06-01T24:10:00", "start '2010-06-01T24:10:00' is no date"),
         (",12,", ",12,13,", "6 cells, the table has 5 columns"),
         ("1,Xeon", ",Xeon", "names no run"),
         ("1,Xeon", "3,Xeon", "'3' is there twice"),

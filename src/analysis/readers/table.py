@@ -5,6 +5,7 @@ A script in the same folder makes such a table from data that others publish in 
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 
 import pandas as pd
 import xarray as xr
@@ -19,7 +20,10 @@ _CELLS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "f8": (re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?", re.ASCII), "number"),
     "i4": (re.compile(r"\d{1,9}", re.ASCII), "count"),
     "i8": (re.compile(r"\d{1,18}", re.ASCII), "count"),
-    "datetime64[ns]": (re.compile(r"\d{4}-\d\d-\d\d", re.ASCII), "date like 2009-11-01"),
+    "datetime64[ns]": (
+        re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?", re.ASCII),
+        "date like 2009-11-01, or time like 2019-07-03T15:10:24 in UTC",
+    ),
 }
 
 
@@ -52,7 +56,7 @@ def _typed(cells: pd.Series, dtype: str) -> pd.Series:
     if dtype in ("i4", "i8"):
         return cells.replace("", "-1").astype(int)
     if dtype == "datetime64[ns]":
-        return pd.to_datetime(cells.replace("", None), format="%Y-%m-%d").astype("datetime64[ns]")
+        return pd.to_datetime(cells.replace("", None), format="ISO8601").astype("datetime64[ns]")
     return cells.replace("", "nan").astype(float) if dtype == "f8" else cells
 
 
@@ -81,12 +85,20 @@ def _rows(text: str, kind: str, header: list[str], dtypes: list[str], faults: Fa
         faults.damage(text.count("\n") + 1, "the last line has no end", "left out; copy the file again")
 
 
+def _is_a_day(cell: str, pattern: re.Pattern[str]) -> bool:
+    """Tell whether the calendar has a cell, if it is to be a time: it has no 30 February."""
+    try:
+        return pattern is not _CELLS["datetime64[ns]"][0] or bool(datetime.fromisoformat(cell))
+    except ValueError:
+        return False
+
+
 def _wrong(cells: list[str], header: list[str], checks: list[tuple[int, str, re.Pattern[str], str]]) -> str:
     if len(cells) != len(header):
         return f"{len(cells)} cells, the table has {len(header)} columns"
     if not cells[0]:
         return "names no run"
     for at, name, pattern, meaning in checks:
-        if cells[at] and not pattern.fullmatch(cells[at]):
+        if cells[at] and not (pattern.fullmatch(cells[at]) and _is_a_day(cells[at], pattern)):
             return f"{name} {cells[at][:40]!r} is no {meaning}"
     return ""
