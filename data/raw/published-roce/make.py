@@ -10,13 +10,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 HERE = Path(__file__).parent
 COMMIT = "f7d6480fce93df87f4ebaadcd854c7b7f7b1565a"
 HEADER = (
     "run", "application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks", "ranks_per_node",
-    "figure_of_merit", "figure_of_merit_unit", "source",
+    "start", "figure_of_merit", "figure_of_merit_unit", "source",
 )  # fmt: skip
 # Partition -> cluster, processor, link, library; those whose script names the device of the link.
 PLACES = {
@@ -28,7 +29,7 @@ PLACES = {
     "csd3/cclake-roce-gcc9-ompi3-ucx": ("CSD3", "Cascade Lake", "RoCE", "Open MPI 3.1.6, UCX"),
 }  # fmt: skip
 LOG = re.compile(r"perflogs/(\w+/[\w-]+)/(castep|cp2k)/(?:Castep_(Al3x3)|Cp2k_(H2O_256))\w*/\w+\.log")
-LINE = re.compile(r"^\S+?\|.*\|jobid=(\d+)\|(?:total|cp2k)_time=([\d.]+)\|s\|.*$", re.MULTILINE)
+LINE = re.compile(r"^(\S+?)\|.*\|jobid=(\d+)\|(?:total|cp2k)_time=([\d.]+)\|s\|.*$", re.MULTILINE)
 BROKEN = re.compile(r"(?<=\d)(?=20\d\d-\d\d-\d\dT)")  # a line end is missing before a date
 OUTPUT = re.compile(r"output/(\w+/[\w-]+)/omb/Osu_allreduce/rfm_Osu_allreduce_job\.out")
 SIZE = re.compile(r"^(\d+) +([\d.]+) *$", re.MULTILINE)
@@ -48,6 +49,12 @@ def counts(line: str) -> tuple[int, int]:
     return int(nodes[1]), int(ranks[1])  # type: ignore[index]
 
 
+def began(logged: str, seconds: float) -> str:
+    """Return the start of a program in UTC: the time of its line in the log, less what it took."""
+    when = datetime.fromisoformat(logged) - timedelta(seconds=seconds)
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def runs(repository: str) -> Iterator[list[str]]:
     """Read the runs of both applications on two nodes and more, and the reductions of two nodes."""
     for name in git(repository, "ls-tree", "-r", "--name-only", COMMIT).splitlines():
@@ -61,15 +68,15 @@ def runs(repository: str) -> Iterator[list[str]]:
             for one in LINE.finditer(text):
                 nodes, ranks = counts(one[0])
                 if 1 < nodes < COLLAPSED:
-                    name, case = f"{log[1]} {log[2]} {nodes} nodes, job {one[1]}", log[3] or log[4]
+                    name, case = f"{log[1]} {log[2]} {nodes} nodes, job {one[2]}", log[3] or log[4]
                     sizes = [str(nodes), str(ranks), str(ranks // nodes)]
-                    said = [one[2], "s", "excalibur-tests"]
+                    said = [began(one[1], float(one[3])), one[3], "s", "excalibur-tests"]
                     yield [name, log[2], case, cluster, cpu, link, mpi, *sizes, *said]
         elif output:
             for size, latency in SIZE.findall(text):
                 if int(size) <= LARGEST:
                     name, case = f"{output[1]} allreduce {size} B", f"Allreduce of {size} B"
-                    said = ["2", "64", "32", latency, "us", "excalibur-tests"]
+                    said = ["2", "64", "32", "", latency, "us", "excalibur-tests"]
                     yield [name, "osu", case, cluster, cpu, link, mpi, *said]
 
 
