@@ -26,6 +26,7 @@ from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
 from analysis.datasets.run import RunFolder, read_run
 from analysis.datasets.witnesses import hearing, sequence
+from analysis.datasets.witnesses.marks import marks
 from analysis.provenance import manifest
 
 ROOT = Path(__file__).parents[2]
@@ -698,6 +699,21 @@ def published_part(copy: Copy) -> None:
     rows(copy, r"^(size-8 .*,)([\d.]+),([\d.]+),(google-study,.*)$", r"\1\3,\2,\4")
 
 
+# ---- scripts of runs
+
+
+@lie("vm-lulesh", r"job\.sh:0: starts 27 ranks, its record has 1;")
+def script_of_other_ranks(copy: Copy) -> None:
+    run = copy.records(ranks=1, exit_code=0)[0]["run"]
+    copy.edit(f"runs/{run}/job.sh", r"-np \d+", "-np 27")
+
+
+@lie("vm-lulesh", r"job\.sh:0: starts 4 threads, its record has 1;")
+def script_of_other_threads(copy: Copy) -> None:
+    run = copy.records(ranks=1, exit_code=0)[0]["run"]
+    copy.edit(f"runs/{run}/job.sh", r"OMP_NUM_THREADS=1$", "OMP_NUM_THREADS=4")
+
+
 # ---- the tests
 
 
@@ -721,6 +737,27 @@ def test_verify__names_a_lie_whose_manifest_was_rewritten(
 
 def test_lies__there_are_enough_of_distinct_kinds() -> None:
     assert len({phrase for _, phrase, _ in LIES}) == len(LIES) >= 45
+
+
+@pytest.mark.parametrize(
+    ("script", "ranks", "threads"),
+    [
+        (
+            "#!/bin/sh\nexport OMP_NUM_THREADS=2\nmpirun -np 4 ./mesh\nmpirun.openmpi -n 8 ./run\n",
+            (4, 8),
+            (2,),
+        ),
+        ("#!/bin/sh\nsrun --ntasks=8 ./run\n# mpirun -np 2 ./old\n", (8,), ()),
+        ("#!/bin/sh\nsrun -n 1 hostname\nsrun ./run\n", (), ()),
+        ("#!/bin/sh\nexport OMP_NUM_THREADS=$1\nmpirun -np $N ./run\n", (), ()),
+        ("mpirun -np 4 ./run\nOMP_NUM_THREADS=2\n", (), ()),
+    ],
+)
+def test_marks__a_script_states_ranks_and_threads(
+    script: str, ranks: tuple[int, ...], threads: tuple[int, ...]
+) -> None:
+    found = marks(script.encode(), "job.sh")
+    assert (found.ranks, found.threads) == (ranks, threads)
 
 
 @pytest.mark.parametrize("campaign", ["vm-hpcg", "vm-exchange", "vm-profiles"])

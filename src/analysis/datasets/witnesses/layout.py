@@ -217,6 +217,18 @@ def printed_times(case: Hearing) -> Iterator[Fault]:
                 yield case.of_run(run, what, "correct start and end", file=file)
 
 
+@witness("launch lines of the run's script", "ranks and threads of the record")
+def counts_of_scripts(case: Hearing) -> Iterator[Fault]:
+    """Find scripts that start other ranks, or set other threads, than the record has."""
+    for run in case.ended:
+        for file, mark in run.marks.items():
+            for name, given in (("ranks", mark.ranks), ("threads", mark.threads)):
+                known = int(run.row[name])
+                if given and known > 0 and known not in given:
+                    what = f"starts {' or '.join(map(str, given))} {name}, its record has {known}"
+                    yield case.of_run(run, what, "put back the run's own script", file=file)
+
+
 @witness("sets in HPCG's log", "sets of its result")
 def sets_of_logs(case: Hearing) -> Iterator[Fault]:
     """Find HPCG logs of another number of sets than the result."""

@@ -27,6 +27,10 @@ _JOB_FILE = re.compile(r"slurm-(\d+)(?:_\d+)?\.(?:out|err)(?:\.\w+)?|\w+\.[oe](\
 _WROTE = re.compile(r"^mpiP: Storing mpiP output in \[(?:\./)?([^\]\n]+)\]", re.MULTILINE)
 _CALL = re.compile(r"^Call \[(\d+)\] Scaled Residual \[", re.MULTILINE)
 _TOOK = re.compile(r"^exit (\d+) +seconds ([\d.]+)$|^real\s+(?:(\d+)m)?([\d.]+)s?$", re.MULTILINE)
+# Of the run's own script; a launch line without a number says nothing of the others.
+_LAUNCH = re.compile(r"^(?!\s*#)[^\n]*?\b(?:mpirun|mpiexec|orterun|aprun|srun)[.\w]*[ \t](.*)$", re.MULTILINE)
+_RANKS = re.compile(r"(?<!\S)(?:-np?|--ntasks)[ =]?(\d+)(?!\S)")
+_THREADS = re.compile(r"^[ \t]*(?:export[ \t]+)?OMP_NUM_THREADS=(\d+)[ \t]*$", re.MULTILINE)
 LIBRARIES = (
     ("Open MPI", re.compile(r"(?:Open MPI[ )/:v-]{1,4}|openmpi[-/]|\bompi[-/])v?(\d+\.\d+(?:\.\d+)?)", re.I)),
     ("MPICH", re.compile(r"(?<![a-z])mpich(?:2?[-/_ ]| Version:\s+)v?(\d+\.\d+(?:\.\d+)?)", re.I)),
@@ -42,6 +46,8 @@ class Marks:
 
     `stamps` has pairs of a word and a time in ISO form; `libraries` pairs of a family and a version; `calls`
     the highest number of a set in HPCG's log, -1 without; `took` is exit code and s, as a shell printed them.
+    Of a script `ranks` has those of its launch lines, none if one does not state them, and `threads` what it
+    sets.
     """
 
     stamps: tuple[tuple[str, str], ...] = ()
@@ -50,6 +56,8 @@ class Marks:
     libraries: tuple[tuple[str, str], ...] = ()
     calls: int = -1
     took: tuple[int, float] | None = None
+    ranks: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return self != Marks()
@@ -74,7 +82,15 @@ def marks(data: bytes, name: str) -> Marks:
         tuple(libraries(text)),
         max(calls, default=-1),
         _took(text),
+        *(_launched(text) if text.startswith("#!") else ((), ())),
     )
+
+
+def _launched(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the ranks that the launch lines of a script start, and the threads that it sets."""
+    counts = [_RANKS.search(line) for line in _LAUNCH.findall(text)]
+    ranks = {int(found[1]) for found in counts if found} if all(counts) else set()
+    return tuple(sorted(ranks)), tuple(sorted(map(int, set(_THREADS.findall(text)))))
 
 
 def libraries(text: str) -> list[tuple[str, str]]:
