@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -101,7 +102,8 @@ def _by_dask(
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(_local(workers) if wanted == "local" else _on_slurm(workers))
         client = stack.enter_context(Client(cluster))
-        print(f"Dask's dashboard: {client.dashboard_link}", file=sys.stderr)
+        if find_spec("bokeh"):  # without it Dask has an address and no page there
+            print(f"Dask's dashboard: {client.dashboard_link}", file=sys.stderr)
         for future in client.map(partial(_all, work), chunks, retries=_RETRIES, pure=False):
             yield from future.result()
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -243,10 +242,9 @@ def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str
 def read_runs(
     raw: Path, power: Mapping[str, Any], *, progress: bool, witnessed: bool = False
 ) -> list[RunFolder]:
-    """Read the runs of a raw campaign, of many in a process for each core that this one may use.
+    """Read the runs of a raw campaign, of many in a process for each core, or by workers of Dask.
 
-    On a cluster the caller of `ingest` first makes a ``dask.distributed.Client`` of a scheduler whose workers
-    Slurm has started (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: these read.
+    These read where ``BENCHBOOK_DASK`` names them, see `analysis.base.processes`.
     """
     applications = load_applications(project.root() / "config" / "applications")
     return read_folders(_folders(raw), applications, power, progress=progress, witnessed=witnessed)
@@ -262,11 +260,6 @@ def read_folders(
 ) -> list[RunFolder]:
     """Read the folders of runs, see `read_runs`."""
     work = partial(read_run, applications=applications, power=power, witnessed=witnessed)
-    # A client of dask that has been made has set itself as the scheduler.
-    if "dask" in sys.modules and sys.modules["dask"].config.get("scheduler", None):
-        import dask.bag
-
-        return list(dask.bag.from_sequence(folders, npartitions=min(len(folders), 64)).map(work).compute())
     return in_parallel(work, folders, "runs read:", progress=progress)
 
 

@@ -31,10 +31,10 @@ def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, lis
         return pd.DataFrame(), []
     if result.attrs["kind"] == "imb":
         result, faults = _chosen(result, row)
-    frame = pd.DataFrame({"size": result["size"].values})
+    columns = {"size": result["size"].values}
     for name in ("latency", "latency_least", "bandwidth"):
-        frame[name] = result[name].values if name in result else np.nan
-    return frame.assign(run=row["run"], case=row["case"]), faults
+        columns[name] = result[name].values if name in result else np.full(len(columns["size"]), np.nan)
+    return pd.DataFrame(columns | {"run": row["run"], "case": row["case"]}), faults
 
 
 def _chosen(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[xr.Dataset, list[str]]:
