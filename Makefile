@@ -68,8 +68,8 @@ check: $(STAMP) ## check lint, types, formats, the workflow, and the environment
 	$(BIN)/snakemake --lint
 	$(BIN)/pytest -q tests/test_environment.py
 
-bench: $(STAMP) ## compare the speed of Benchbook with its peers, as ratios
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python -m "$$(echo "$${file%.py}" | tr / .)"; done
+bench: $(STAMP) ## compare the speed of Benchbook with its peers; writes docs/scaling.md and names what moved
+	@$(BIN)/python -m benchmarks.table
 
 lab: $(STAMP) ## open notebooks/00-start.ipynb in JupyterLab, after building the datasets that are evidence
 	@$(SNAKEMAKE) evidence

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
+from benchmarks import table
 
 # The smallest form of each, and what its output has of the work that it did.
 SMALLEST = {
@@ -35,7 +36,7 @@ PEERS = {"bench_ipm": "xmllint"}  # programs that no Python package brings
 
 
 def test_benchmarks__each_is_run_by_a_test() -> None:
-    names = {path.stem for path in (project.root() / "benchmarks").glob("*.py")}
+    names = {path.stem for path in (project.root() / "benchmarks").glob("*.py")} - {"table"}
     assert names == {*SMALLEST, *STUDIES}
     for study, test in STUDIES.items():
         assert f'loaded("{study}")' in (project.root() / "tests" / test).read_text(encoding="utf-8")
@@ -52,3 +53,36 @@ def test_benchmarks__smallest_form(name: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=own)
     assert done.returncode == 0, done.stderr[-2000:]
     assert expected in done.stdout
+
+
+BEFORE = "4,096 ranks, 176 MB: 0.90 s of processor time, ratio 0.45 (goal 0.5); SHA-256"
+
+
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [("0.45", []), ("0.59", []), ("0.61", ["0.45 is now 0.61"]), ("0.29", ["0.45 is now 0.29"])],
+)
+def test_table__names_what_moved_by_more_than_a_third(figure: str, expected: list[str]) -> None:
+    after = BEFORE.replace("0.45", figure)
+    other = "nothing new 20 runs: 7.00 s"
+    found = list(table.moved([BEFORE, "first 20 runs: 1.00 s"], [other, after]))
+    assert found == [f"{one}: {after}" for one in expected]
+
+
+def test_table__replaces_the_rows_of_what_was_run() -> None:
+    page = f"# Scaling\n\n{table.BEGIN}{table.HEAD}{table.END}\nMore.\n"
+    first = table.written(page, {"mpip": [("ratio 0.45", "one")], "ipm": [("ratio 0.2", "one")]})
+    rows = table.rows_of(first)
+    assert rows == {"ipm": [("ratio 0.2", "one")], "mpip": [("ratio 0.45", "one")]}
+    second = table.written(first, rows | {"mpip": [("ratio 0.7", "two"), ("peak 1 MB", "two")]})
+    assert second.count("| mpip |") == 2
+    assert second == page.replace(
+        table.HEAD,
+        f"{table.HEAD}| ipm | ratio 0.2 | one |\n| mpip | ratio 0.7 | two |\n| mpip | peak 1 MB | two |\n",
+    )
+
+
+def test_table__of_the_page_has_benchmarks_that_exist() -> None:
+    rows = table.rows_of(table.PAGE.read_text(encoding="utf-8"))
+    assert rows
+    assert set(rows) <= set(table.names())
