@@ -32,6 +32,7 @@ AS_A_WHOLE = ("tutorial.md", "extend.md")
 ELSEWHERE = {
     "snakemake --profile slurm -n": ("tests/workflow/test_workflow.py", '"-n", "--profile", "slurm"'),
     "snakemake --cores 2 whatif-check": ("tests/workflow/test_workflow.py", '"whatif-check"'),
+    "snakemake --cores 2 simulated --config hpcg=PATH": ("tests/workflow/test_workflow.py", '"simulated"'),
     "snakemake --profile slurm measure --config measure=NAME": (
         "tests/slurm/campaigns.py",
         '"--config", "measure=',

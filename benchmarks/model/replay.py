@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,13 +160,22 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
     return replay(trace, wires, float(modelled.seconds[0]))
 
 
-def replay(trace: Step, wires: Wires, about: float) -> float:
-    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s."""
-    steps, precision = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
+def replay(
+    trace: Step,
+    wires: Wires,
+    about: float,
+    describe: Callable[[Wires, int, int], str] = platform,
+    finest: float = FINEST,
+) -> float:
+    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s.
+
+    `describe` writes the platform; events less than `finest` s from each other count as simultaneous.
+    """
+    steps, precision = math.ceil(LEAST / about), min(PRECISION * about, finest)
     launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "platform.xml").write_text(platform(wires, trace.nodes, trace.ranks_per_node))
+        (folder / "platform.xml").write_text(describe(wires, trace.nodes, trace.ranks_per_node))
         (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
         for rank in range(len(hosts)):
             actions = ["init", *list(trace.lines(rank, wires)) * steps, "finalize"]

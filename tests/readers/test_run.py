@@ -139,7 +139,7 @@ def test_run__missing_required_key_is_named(name: str) -> None:
 def test_run__evidence_outside_the_classes_is_blank() -> None:
     values, faults = run.records(record(evidence="guessed"), "r.json")
     assert values["evidence"] == ""
-    classes = "measured, published, reported, modelled, synthetic"
+    classes = "measured, published, simulated, modelled, reported, synthetic"
     assert str(faults.faults[0]) == f"r.json:5: 'evidence' is \"guessed\", not one of {classes}; left blank"
 
 

@@ -210,6 +210,9 @@ def test_workflow__the_simulation_says_what_to_install(project: Path) -> None:
     said = [line for line in (done.stdout + done.stderr).splitlines() if "install SimGrid" in line]
     assert len(said) == 1
     assert "apt-get install libsimgrid-dev" in said[0]
+    # The runs of real codes ask for their programs when they start.
+    shutil.copy(ROOT / "config/simulation.yaml", project / "config")
+    assert run_snakemake(project, "-n", "simulated", path=str(tools)).returncode == 0
     # The report does not ask for it.
     assert run_snakemake(project, "-n", path=str(tools)).returncode == 0
 

@@ -1,5 +1,5 @@
-# The analytic model compared with SimGrid (`whatif-check`) and with measurements (`model-validation`). The report
-# never needs them. What they write is committed, so it is no output that a changed module would make out of date.
+# The analytic model compared with SimGrid (`whatif-check`) and with measurements (`model-validation`), and real codes
+# under SimGrid (`simulated`). The report never needs them. What they write is committed, so it is no output that a changed module would make out of date.
 
 
 rule simulation:
@@ -38,3 +38,25 @@ rule validation:
         page="docs/model-validation.md",
     shell:
         "python -m benchmarks.model.validation {params.page} 2>&1 | tee {log:q}"
+
+
+rule codes:
+    name:
+        "simulated"
+    input:
+        declared="config/simulation.yaml",
+        model=sorted(map(str, Path("config/model").rglob("*.yaml"))),
+    log:
+        "results/logs/simulated.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        programs=" ".join(
+            f"--program {name}={shlex.quote(str(config[name]))}"
+            for name in ("hpcg", "lulesh")
+            if name in config
+        ),
+    shell:
+        "python -m benchmarks.model.codes {params.programs} --workers={threads} 2>&1 | tee {log:q}"

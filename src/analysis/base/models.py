@@ -152,7 +152,9 @@ Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Text = Annotated[Line, StringConstraints(min_length=1), Field(description="one line of text")]
 Number = int | float  # is written as it stands in the file: 6 does not become 6.0
 Positive = Annotated[float, Field(gt=0)]
-Evidence = Literal["measured", "published", "reported", "modelled", "synthetic"]
+Evidence = Literal["measured", "published", "simulated", "modelled", "reported", "synthetic"]
+# Classes whose runs are draws from ranges of what is not known: they are no repeats.
+OF_DRAWS = ("simulated", "modelled")
 
 
 def load(model: type[M], path: str | Path, source: str | None = None) -> M:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial, reduce
 
@@ -59,7 +59,7 @@ class DrawAnswers:
     """Ratios of speed that draws and sweeps give for one comparison, by the number of the draw.
 
     `of` turns ratios into the unit of the claim, rising or falling; `error` is the model's relative error;
-    `levels` are the least and the greatest level, where the answer is a level.
+    `levels` are the least and the greatest level, where the answer is a level; `runs` the compared ones.
     """
 
     ratios: pd.Series
@@ -68,6 +68,7 @@ class DrawAnswers:
     error: float
     of: Callable[[pd.Series], pd.Series]
     levels: tuple[float, float] | None = None
+    runs: tuple[str, ...] = ()
 
     @cached_property
     def drawn(self) -> pd.Series:
@@ -229,9 +230,13 @@ def _word(claim: Claim, one: DrawAnswers) -> tuple[str, str]:
     return INSIDE, "permitted, which confirms nothing"
 
 
+def settled(claim: Claim, campaign: Campaign) -> tuple[DrawAnswers, float, float]:
+    """Return the comparison that settles a claim, and the ends of what the claim allows."""
+    return _settling(claim, answers(claim, campaign)), *_allowed(claim)
+
+
 def _judged(claim: Claim, campaign: Campaign) -> Judged:
-    one = _settling(claim, answers(claim, campaign))
-    low, high = _allowed(claim)
+    one, low, high = settled(claim, campaign)
     word, why = _word(claim, one)
     known, drawn = unknowns.drawn(campaign), one.ratios[one.drawn]
     asked = _sweeps(tuple(one.asked[~one.drawn]))  # what changes no cell has no sweep
@@ -253,9 +258,10 @@ def answers(claim: Claim, campaign: Campaign) -> list[DrawAnswers]:
         raise NotCoveredError(f"the model gives no band for a {question.quantity} without a comparison")
     application = (question.select or {}).get("application", "")
     if isinstance(application, str) and application:
+        (application,) = campaign.resolve("application", application)
         campaign = campaign.only("application", application)
     first = campaign.only("repeat", FIRST)
-    frame = _under_conditions(claim, compare, measured(question, first))
+    frame = _under_conditions(claim, compare, measured(question, first), campaign.apart)
     return list(_FORMS[question.quantity](DrawnCells.of(question, compare, campaign, frame)))
 
 
@@ -316,7 +322,8 @@ class DrawnCells:
     ) -> DrawAnswers:
         """Return what draws and sweeps answer for groups of runs."""
         asked = _by_draw(parts[0], "question")
-        return DrawAnswers(ratios, asked, compared, self.error(parts), of, levels)
+        runs = tuple(str(run) for part in parts for run in part["run"])
+        return DrawAnswers(ratios, asked, compared, self.error(parts), of, levels, runs)
 
     def along(
         self, parts: Sequence[pd.DataFrame], of: Callable[[pd.Series], pd.Series], ends: tuple[float, float]
@@ -384,11 +391,13 @@ def _by_draw(part: pd.DataFrame, column: str = "value") -> pd.Series:
     return pd.Series(part[column].to_numpy(), index=part["repeat"].to_numpy())
 
 
-def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
+def _under_conditions(
+    claim: Claim, compare: Comparison, frame: pd.DataFrame, apart: Collection[str]
+) -> pd.DataFrame:
     moving = {*compare.moving, *(compare.along or ())[:1]}
     for factor in ("nodes", "ranks_per_node"):
         wanted = claim.conditions.get(factor, NOT_STATED)
-        if factor in moving or wanted == NOT_STATED:
+        if factor in moving or factor in apart or wanted == NOT_STATED:
             continue
         if isinstance(wanted, dict):
             low, high = wanted.get("min", -np.inf), wanted.get("max", np.inf)

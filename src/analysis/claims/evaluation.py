@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.base.models import one_or_more
 from analysis.base.words import displayed
-from analysis.claims import bands, distance
+from analysis.claims import bands, distance, simulated
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
@@ -88,6 +88,13 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
             held = bands.judge(claim, campaign)
             record = _record(claim, report, campaign, held.word, held.reason, [held.finding])
             return replace(record, inputs=campaign.files_read())
+        if campaign.evidence == "simulated":
+            permission = simulated.judge(claim, campaign)
+            away = distance.distances(claim, campaign, [permission.finding])
+            record = _record(
+                claim, report, campaign, permission.word, permission.reason, [permission.finding]
+            )
+            return replace(record, distance=distance.worst(away), distances=[asdict(one) for one in away])
         found = findings(claim.question, campaign)
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:

@@ -11,7 +11,9 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import OF_DRAWS
 from analysis.datasets.run import file_entry
+from analysis.model import DRAWN
 from analysis.readers import table
 from analysis.readers.published import COLUMNS, SOURCES, load_sources
 from analysis.schema import registry
@@ -52,7 +54,9 @@ def read_published(raw: Path, declaration: Path) -> Groups:
     `declaration` is the campaign's file: it says what holds where a table has no column or no entry.
     """
     read = _read_figures if (raw / FIGURES).is_file() else _read_tables
-    return read(raw, models.load(CampaignFile, declaration).assumed)
+    declared = models.load(CampaignFile, declaration)
+    groups, faults = read(raw, declared.assumed)
+    return (_of_draws(groups) if declared.evidence in OF_DRAWS else groups), faults
 
 
 def _files(raw: Path) -> Iterator[tuple[Path, dict[str, Any], Callable[[], bytes]]]:
@@ -80,6 +84,13 @@ def _completed(runs: pd.DataFrame, raw: Path) -> pd.DataFrame:
         exit_code=0,
         repeat=runs.groupby(same, dropna=False).cumcount() + 1,
     )
+
+
+def _of_draws(groups: dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Make draws of a simulation of the runs of tables: `repeat` is the number of the draw, from 0."""
+    runs = groups["runs"].to_dataframe().reset_index()
+    runs = runs.assign(evidence="simulated", repeat=runs["repeat"] - 1, question=DRAWN)
+    return groups | {"runs": registry.to_dataset([runs], "runs")}
 
 
 # ---- a table of figures: a row is one number of a run

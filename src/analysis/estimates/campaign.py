@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import known, one_or_more
+from analysis.base.models import OF_DRAWS, known, one_or_more
 from analysis.base.words import Level, in_order
 from analysis.base.yaml import Where
 from analysis.datasets.applications import application_name, own_titles
@@ -188,7 +188,7 @@ class Campaign:
 
     def _gated(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Let the times of doubted cells enter no statistic, and make what is declared so a factor."""
-        if self.evidence == "modelled":
+        if self.evidence in OF_DRAWS:
             return runs
         if "of the whole" not in self._doubts:
             tables = {name: self.frame(name) for name in _BESIDE if name in self.tree.children}
@@ -400,7 +400,7 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
         views=tuple(declared.views),
-        widening=declared.model.widening if declared.model else {},
+        widening=declared.widening,
         references=references(project.raw(name, base)),
         names={
             **declared.names,

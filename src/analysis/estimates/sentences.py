@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from analysis.base.models import one_or_more
+from analysis.base.models import OF_DRAWS, one_or_more
 from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
@@ -192,7 +192,7 @@ class Statement:
         """Return the strata in which the campaign could be asked the same, so that others are not meant."""
         asked, compare, campaign = self.question, self.question.compare, self.campaign
         strata_found = [one.stratum for one in self.found if one.stratum]
-        if compare is None or campaign.evidence == "modelled":
+        if compare is None or campaign.evidence in OF_DRAWS:
             return strata_found
         lifted = {
             name: level

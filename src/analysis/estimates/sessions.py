@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import ONE_AFTER_ANOTHER, OTHER_HOURS, UNKNOWN_ORDER, Finding, places_in_time
 from analysis.estimates.groups import strata
@@ -42,7 +43,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     So is what depends on no time, such as a count of messages.
     """
     spec, compare = MEASURES.get(question.variable), question.compare
-    if compare is None or spec is None or spec.exact or not spec.timing or campaign.evidence == "modelled":
+    if compare is None or spec is None or spec.exact or not spec.timing or campaign.evidence in OF_DRAWS:
         return ""
     runs = _ordered(campaign)
     own = runs[runs["run"].isin(finding.runs)]

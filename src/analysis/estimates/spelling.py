@@ -162,7 +162,7 @@ def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) 
 def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
     """Name the application and the conditions: ``in HPCG, at 16³``."""
     application = [display(campaign, "application", one) for one in one_or_more(given.get("application", []))]
-    model = "the model of " if campaign.evidence == "modelled" else ""
+    model = {"modelled": "the model of ", "simulated": "the simulation of "}.get(campaign.evidence, "")
     text = f"in {model}{listed(application)}" if application else ""
     return ", ".join(filter(None, (text, where(campaign, given, names))))
 

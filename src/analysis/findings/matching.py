@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.errors import ConfigError
-from analysis.base.models import known
+from analysis.base.models import OF_DRAWS, known
 from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.spelling import distinguishing
@@ -78,12 +78,12 @@ def side(text: str) -> Campaign:
     """Load a campaign ``NAME``, or a part of it: ``NAME:FACTOR=LEVEL``, ``NAME:latest``, ``NAME:last-week``.
 
     Raises `ConfigError` if there is no such campaign or factor, no run has the level, or the campaign is
-    modelled; `ReadError` if its datasets have not been built.
+    modelled or simulated; `ReadError` if its datasets have not been built.
     """
     name, _, part = text.partition(":")
     campaign = load_campaign(name)
-    if campaign.evidence == "modelled":
-        what = "is modelled: its runs are draws from ranges, not repeats"
+    if campaign.evidence in OF_DRAWS:
+        what = f"is {campaign.evidence}: its runs are draws from ranges, not repeats"
         raise ConfigError.at(name, 0, what, "compare its bands with claims: benchbook verdicts")
     if not part:
         return campaign

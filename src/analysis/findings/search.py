@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.contents import load_config
 from analysis.estimates.family import adjusted
@@ -40,12 +41,12 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     """Search a campaign for conclusions, ranked: decided before undecided, large before small.
 
     `q` is the rate of false discoveries among the differences, over all tests of the search, including those
-    without a clear result; and the same among the equalities. ConfigError for a modelled campaign, because
-    its runs are draws from ranges.
+    without a clear result; and the same among the equalities. ConfigError for a modelled or simulated
+    campaign, because its runs are draws from ranges.
     """
-    if campaign.evidence == "modelled":
-        remedy = "its bands are on the page of modelled evidence"
-        raise ConfigError.at(campaign.name, 0, "is modelled: its draws are no runs", remedy)
+    if campaign.evidence in OF_DRAWS:
+        remedy = "compare its bands with claims: benchbook verdicts"
+        raise ConfigError.at(campaign.name, 0, f"is {campaign.evidence}: its draws are no runs", remedy)
     series, shapes, shape_q = tested(campaign, q)
     drafts = [one for each in series for one in of_pairs(each, campaign)]
     drafts += [*of_shapes(shapes, shape_q, q), *of_measures(campaign)]

@@ -47,7 +47,7 @@ What was measured, on what, when, and what the reader must know. Each run is a f
 """
 _BY_HAND = """\
 title: {title}
-evidence: measured # measured, published, reported, modelled or synthetic
+evidence: measured # measured, published, simulated, modelled, reported or synthetic
 hardware: one line that names the CPUs, memory and network of the nodes
 notes: []
 # Which of this campaign's levels stands for a report's level, and how it differs from it.

@@ -22,7 +22,7 @@ from analysis.schema import registry
 from analysis.schema.factors import ALIASES
 from analysis.schema.records import IMPORTED, RunRecord
 
-EVIDENCE = ("measured", "published", "reported", "modelled", "synthetic")
+EVIDENCE = ("measured", "published", "simulated", "modelled", "reported", "synthetic")
 REQUIRED = ("run", "campaign", "application", "evidence")
 
 _NAME = re.compile(r"run\.json(?:\.(?:gz|xz|zst))?")

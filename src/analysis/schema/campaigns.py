@@ -388,6 +388,10 @@ class CampaignFile(Model):
     repeats: Maybe[RunsAlike] = None
     matrix: Maybe[Matrix] = None
     model: Maybe[ModelledCampaign] = None
+    error: Annotated[float, Field(ge=0)] = Field(
+        0.0,
+        description="of simulated ratios: relative error of the simulation where it was compared with runs",
+    )
     power: Maybe[CampaignPower] = None
     assumed: dict[str, Level] = Field(
         {}, description="of published figures: variable of kind runs -> value, where the sources do not say"
@@ -395,6 +399,11 @@ class CampaignFile(Model):
     views: list[View] = Field(
         [], description="which of the runs test which claims; without views, all runs test all claims"
     )
+
+    @property
+    def widening(self) -> Mapping[str, float]:
+        """Relative error of modelled or simulated ratios, by link."""
+        return self.model.widening if self.model else {"default": self.error} if self.error else {}
 
 
 # ---- applications

@@ -11,7 +11,7 @@ from analysis.site.board import Board, ClaimRow, rows, section
 from analysis.site.page import PageContent
 from analysis.site.words import EVIDENCE, VERDICTS
 
-_NO_RUN = ("modelled", "reported", "none")  # grounds on which no run tests a claim
+_NO_RUN = ("simulated", "modelled", "reported", "none")  # grounds on which no run tests a claim
 _PLACES = {
     "same": "on the same hardware and software",
     "scaled": "at another scale",

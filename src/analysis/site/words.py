@@ -6,6 +6,7 @@ from typing import Literal
 
 from analysis.base.words import displayed
 from analysis.claims.distance import LOOK_UP
+from analysis.claims.simulated import FORBIDS, PERMITS
 from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
 
@@ -67,6 +68,8 @@ MEANINGS = {
     "like": "Something similar shows it. This neither confirms nor refutes the claim.",
     "unlike": "Something similar does not show it. This neither confirms nor refutes the claim.",
     "consistent": "The report's own statements agree. This confirms nothing.",
+    PERMITS: "Runs of a real code over a simulated network permit it. This confirms nothing.",
+    FORBIDS: "Runs of a real code over a simulated network do not permit it.",
     "inside the band": "The model permits it. This confirms nothing.",
     "outside the band": "The model of the hardware does not permit it.",
     "inconsistent": "The report's own statements contradict each other.",
@@ -113,6 +116,8 @@ _VERDICTS = (
         for word in SOURCE_WORDS[FAILS]
     ),
     _is("cannot tell", "?", "open", "not clear"),
+    _is(PERMITS, "⊂", "agrees"),
+    _is(FORBIDS, "⊄", "odds"),
     _is("inside the band", "⊂", "agrees"),
     _is("outside the band", "⊄", "odds"),
     _is("too wide to tell", "?", "open"),
@@ -150,6 +155,12 @@ _TESTED = frozenset(
 _EVIDENCE = (
     Evidence("measured", "jobs that we ran, raw output and job record kept", "runs of our own", _TESTED),
     Evidence("published", "other people's numbers, each with its source", "published runs", _TESTED),
+    Evidence(
+        "simulated",
+        "messages of a real code over a simulated network; draws of what is not known give the band",
+        "a real code over a simulated network",
+        frozenset({PERMITS, FORBIDS, "too wide to tell", "not tested"}),
+    ),
     Evidence(
         "modelled",
         "a what-if with fixed hardware facts; a parameter sweep gives the band",
@@ -210,6 +221,7 @@ _GROUNDS = (
         "{} by an analogue",
         "a declared substitute, with its reason: never shown as confirmed or refuted",
     ),
+    Ground("simulated", "a simulation", "{} by a simulation", "what the messages of a real code permit"),
     Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
     Ground(
         LOOK_UP,

@@ -62,6 +62,7 @@ _NOTES = {
     "measured": "measured",
     "published": "published numbers",
     "reported": "the report's own numbers",
+    "simulated": "simulated",
     "modelled": "modelled",
     "synthetic": "synthetic: a test of the pipeline, no evidence",
 }
