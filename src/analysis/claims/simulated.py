@@ -3,6 +3,9 @@
 Each draw answers the claim's question by itself, from the same draw on both sides. A claim is permitted if
 what it allows lies among the answers; that confirms nothing. It is not permitted if that lies beyond all
 answers, also if each is off by the error of the simulation; if by less, the simulation cannot tell.
+
+The simulation has no noise of the system and no congestion control. A machine may have had what it does not
+permit from these. The reason of a word says how many draws lie on either side of what the claim allows.
 """
 
 from __future__ import annotations
