@@ -13,8 +13,8 @@ Slurm's own books are compared with the records:
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
 
-Not counted, but printed: a start that Slurm took back because the node refused it or died, before the program
-began, and whose job it has started again.
+Not counted as lost, but printed: a start that Slurm took back because the node refused it or died, before the
+program began.
 
 As an administrator would, the study releases held jobs, resumes drained nodes and ends pauses: a controller
 that dies while it starts jobs leaves the first two ("launch failed requeued held", "Duplicate jobid"). What
@@ -104,9 +104,8 @@ def main() -> int:
     print(f"disturbances: {len(started)} starts of jobs, {good} good runs, {failed}")
     numbers = ", ".join(f"{name} {len(one)}" for name, one in counts.items())
     missing = without(started, [*map(start_of, records), *study.notes("")])
-    print(
-        f"disturbances: {len(unborn(started, missing))} starts that Slurm took back before their first line"
-    )
+    back = unborn(started, missing, study.ran())
+    print(f"disturbances: {len(back)} starts that Slurm took back before their program began")
     print(f"disturbances: complete {complete}; {numbers}")
     for name, found in counts.items():
         print("".join(f"  {name}: {one}\n" for one in found), end="")
@@ -130,18 +129,28 @@ def small_disk() -> Iterator[Path]:
 
 
 Start = tuple[str, int]  # a job, and when it began, in s since 1970
-_AGAIN = ("REQUEUED", "NODE_FAIL")  # how a start ends after which Slurm starts the job again
+_REFUSED = "refused"
+_AGAIN = ("REQUEUED", "NODE_FAIL", _REFUSED)  # how a start ends that Slurm takes back
 _NEAR = 5.0  # s between Slurm's word that a job has begun and the job's own
 
 
 def starts(accounted: Iterable[str]) -> dict[Start, str]:
-    """Return the starts of jobs by sacct's rows, job|state|start|comment: start -> state."""
+    """Return the starts of jobs by sacct's rows, job|state|start|end|comment: start -> state.
+
+    A start that ended within a second is `_REFUSED`: "already running", "job credential revoked".
+    """
     found: dict[Start, str] = {}
     for row in accounted:
-        job, state, began, comment = row.split("|")
-        if comment.startswith(HEAD) and began not in ("Unknown", "None", ""):
-            found[job, int(datetime.fromisoformat(began).timestamp())] = state
+        job, state, began, end, comment = row.split("|")
+        if comment.startswith(HEAD) and _known(began):
+            at = datetime.fromisoformat(began).timestamp()
+            short = _known(end) and datetime.fromisoformat(end).timestamp() - at <= 1
+            found[job, int(at)] = _REFUSED if short else state
     return found
+
+
+def _known(time_: str) -> bool:
+    return time_ not in ("Unknown", "None", "")
 
 
 def start_of(record: Mapping[str, Any]) -> Start:
@@ -162,13 +171,18 @@ def without(started: Mapping[Start, str], known: Iterable[Start]) -> set[Start]:
 
 
 def unborn(started: Mapping[Start, str], missing: Iterable[Start], ran: Iterable[Start]) -> set[Start]:
-    """Return those of some starts that Slurm itself took back, started again, and whose program never ran."""
+    """Return those of some starts that Slurm itself took back, and whose program never ran.
+
+    After a crash of the controller a refused start can be all that its books have of a job.
+    """
     found, ran = set(), list(ran)
     for one in missing:
         job, at = one
-        again = min((other for name, other in started if name == job and other > at), default=None)
-        if started[one] in _AGAIN and again is not None:
-            found |= {one} if not any(name == job and at <= time_ < again for name, time_ in ran) else set()
+        others = [other for name, other in started if name == job and other != at]
+        again = min((other for other in others if other > at), default=None)
+        if started[one] == _REFUSED or (started[one] in _AGAIN and again is not None):
+            until = again if again is not None else at + _NEAR
+            found |= {one} if not any(name == job and at <= time_ < until for name, time_ in ran) else set()
     return found
 
 
@@ -404,7 +418,7 @@ class Study:
 
     def accounted(self) -> dict[Start, str]:
         """Return the state of each start by Slurm's own books, also of those that they have forgotten."""
-        format_ = "--format=JobID,State,Start,Comment"
+        format_ = "--format=JobID,State,Start,End,Comment"
         asked = ["sacct", "-X", "-D", "-a", "-n", "-P", "--starttime=now-1day", format_]
         lines = (line.split("|") for line in self.cluster.run(asked, check=False).stdout.splitlines())
         rows = ["|".join([job, (state.split() or [""])[0], *rest]) for job, state, *rest in lines]

@@ -26,12 +26,13 @@ def a_record(run: str, job: str, reason: str = "", minute: int = 0) -> dict[str,
 
 def test_counted__each_fault_of_the_books_is_found() -> None:
     rows = [
-        f"1|COMPLETED|2026-01-01T00:00:00|{HEAD}a",
-        f"2|NODE_FAIL|2026-01-01T00:00:00|{HEAD}b",
-        f"2|COMPLETED|2026-01-01T00:01:00|{HEAD}b",
-        f"3|CANCELLED|2026-01-01T00:00:00|{HEAD}c",
-        f"4|CANCELLED|None|{HEAD}d",  # never started
-        "5|FAILED|2026-01-01T00:00:00|another",
+        f"1|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:09|{HEAD}a",
+        f"2|NODE_FAIL|2026-01-01T00:00:00|2026-01-01T00:00:09|{HEAD}b",
+        f"2|COMPLETED|2026-01-01T00:01:00|2026-01-01T00:01:09|{HEAD}b",
+        f"3|CANCELLED|2026-01-01T00:00:00|2026-01-01T00:00:09|{HEAD}c",
+        f"4|CANCELLED|None|2026-01-01T00:00:09|{HEAD}d",  # never started
+        "5|FAILED|2026-01-01T00:00:00|2026-01-01T00:00:09|another",
+        f"1|FAILED|2026-01-01T00:05:00|2026-01-01T00:05:01|{HEAD}a",
     ]
     with loaded("study_disturbances") as study:
         started = study.starts(rows)
@@ -40,7 +41,10 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
             ("2", at(0)): "NODE_FAIL",
             ("2", at(1)): "COMPLETED",
             ("3", at(0)): "CANCELLED",
+            ("1", at(5)): "refused",
         }
+        assert study.unborn(started, [("1", at(5))], []) == {("1", at(5))}
+        assert study.unborn(started, [("1", at(5))], [("1", at(5) + 1)]) == set()
         good = [a_record("a", "1"), a_record("b.failed-1", "2", "a node"), a_record("b", "2", minute=1)]
         failed = a_record("c.failed-1", "3", "cancelled")
         assert not any(study.counted(started, [*good, failed], []).values())
