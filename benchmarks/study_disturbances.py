@@ -8,7 +8,7 @@ Slurm's own books are compared with the records:
 - early: the same while the campaign ran, without a note or a line of Snakemake's that names it as waiting;
 - doubled: a run or a start of a job that has two records;
 - retracted: a run whose job Slurm calls completed, as a failed attempt without another reason;
-- wrong: a good run whose job Slurm does not call completed;
+- wrong: a good run whose job has ended in another way, by Slurm's books;
 - unnamed: a failed attempt without a reason;
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
@@ -129,6 +129,10 @@ def small_disk() -> Iterator[Path]:
 
 
 Start = tuple[str, int]  # a job, and when it began, in s since 1970
+_FINE = (
+    "COMPLETED",
+    "RUNNING",
+)  # a crashed controller can forget a job, which then runs in its books for ever
 _REFUSED = "refused"
 _AGAIN = ("REQUEUED", "NODE_FAIL", _REFUSED)  # how a start ends that Slurm takes back
 _NEAR = 5.0  # s between Slurm's word that a job has begun and the job's own
@@ -205,7 +209,7 @@ def counted(
         "lost": [f"job {job}, started at {at}" for job, at in sorted(lost)],
         "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
         "retracted": [record["run"] for record in claimed],
-        "wrong": [f"{run}: {state}" for run, state in ended.items() if state != "COMPLETED"],
+        "wrong": [f"{run}: {state}" for run, state in ended.items() if state not in _FINE],
         "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
     }
 
@@ -233,17 +237,20 @@ class Study:
         command = [sys.executable, "-m", "snakemake", *words]
         return self.cluster.popen(["sh", "-c", '"$@" >>snakemake.log 2>&1', "sh", *command], cwd=self.base)
 
-    def _alive(self) -> None:
+    def _alive(self) -> bool:
+        """Give the command again if Snakemake has ended; false if all runs are there."""
         if self._snakemake.poll() is not None:
             self._snakemake.communicate()
+            if self._snakemake.returncode == 0:
+                return False
             self._snakemake = self._start()
+        return True
 
     def disturb(self, number: int) -> None:
         """Disturb the campaign so often, or until all its runs are there."""
         kinds, weights = list(KINDS), list(KINDS.values())
         deadline = time.monotonic() + 60.0 * number
-        while sum(self.done.values()) < number and time.monotonic() < deadline:
-            self._alive()
+        while sum(self.done.values()) < number and time.monotonic() < deadline and self._alive():
             self._administer()
             if not (jobs := self._running()):
                 time.sleep(_EVERY)
