@@ -108,7 +108,7 @@ def test_evaluate__half_the_cores_with_vasp_by_hand(told: dict[str, Verdict]) ->
     leads = vasp("ranks")
     assert full / half in leads
     assert (found.estimate, found.n) == (pytest.approx(median(leads)), len(leads))
-    assert found.verdict == "agrees, order of runs not known"
+    assert found.verdict == "in that session only"  # full nodes some seconds before half-filled ones
 
 
 def plane_waves() -> list[dict[str, str]]:

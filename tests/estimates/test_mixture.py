@@ -198,7 +198,7 @@ def test_doubt__nothing_is_concluded_from_the_cell(tmp_path: Path) -> None:
     mixed = campaign(two_sides(MIXED))
     (doubt,) = mixed.doubts
     assert "MPI library other" in doubt.question
-    assert "('cn1', 'gn1')" in doubt.question
+    assert "the list of hosts (node_list: 'cn1', 'gn1')" in doubt.question
 
     found = conclusions(mixed)
     assert not [one for one in found if one.word in STANDING and set(one.finding.runs) & set(doubt.runs)]

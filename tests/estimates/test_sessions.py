@@ -97,6 +97,29 @@ def test_verdict__of_sides_in_blocks_is_of_that_session(
     assert (found.p is None) == bool(why)
 
 
+@pytest.mark.parametrize(
+    ("starts", "word"),
+    [
+        ([f"2020-09-10T08:00:{at // 2:02d}" for at in TURNS], HOLDS),  # a pair each second
+        ([f"2020-09-10T{8 + at % 2:02d}:00:01" for at in TURNS], "in that session only"),
+        (["2020-09-10"] * 12, "agrees, order of runs not known"),  # of which only the day is known
+    ],
+)
+def test_verdict__of_runs_that_began_at_once(tmp_path: Path, starts: list[str], word: str) -> None:
+    rows = [
+        row
+        for pair in zip(
+            repeats(FAST, "figure_of_merit", mpi="a", figure_of_merit_unit="Gflop/s"),
+            repeats(SLOW, "figure_of_merit", mpi="b", figure_of_merit_unit="Gflop/s"),
+            strict=True,
+        )
+        for row in pair
+    ]
+    timed = [row | {"order": -1, "start": np.datetime64(at)} for row, at in zip(rows, starts, strict=True)]
+    known = campaign([*timed, *repeats([1.0], valid=False, order=99)])
+    assert verdict(claim(tmp_path, CLAIM.format(value=1.0)), known).verdict == word
+
+
 def test_verdict__against_a_claim_is_of_that_session_too(tmp_path: Path) -> None:
     text = CLAIM.format(value=1).replace("treatment: a, baseline: b", "treatment: b, baseline: a")
     assert verdict(claim(tmp_path, text), sides(TURNS)).verdict == "does not hold"

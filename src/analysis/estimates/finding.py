@@ -19,6 +19,7 @@ from analysis.schema.factors import BRIEF, labelled, level_name
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
 DAY, ORDER, HOST = "day", "order", "host"
+_DAY = 86_400 * 10**9  # ns
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
 ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
 OTHER_HOURS = "its sides were run at different times of day"
@@ -139,7 +140,8 @@ def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
     """Return the place of each run in time, 0 ... n - 1; NaN for all if it is not known of each.
 
     By the clock, and within one reading of it by the order of execution; by that alone where a clock is not
-    known. Jobs that ran at once have neighbouring places.
+    known. Jobs that ran at once have neighbouring places by their order, and without one the same place: none
+    was first. Runs of which only the day is known have no order within it.
     """
     order = part["order"].to_numpy("f8")
     start = part["start"].to_numpy("datetime64[ns]")
@@ -147,8 +149,11 @@ def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
     when = start.astype("i8").astype("f8") if clocked else np.zeros(len(part))
     # Numbers that all runs share order nothing.
     ordered = bool((order >= 0).all()) and (len(order) < 2 or len(set(order)) > 1)
-    if not ordered and (not clocked or len(set(when)) < len(when)):
+    days = when[when % _DAY == 0]
+    if not ordered and (not clocked or len(set(days)) < len(days)):
         return np.full(len(part), np.nan)
+    if not ordered:
+        return np.unique(when, return_inverse=True)[1].astype("f8")
     places = np.empty(len(part))
     places[np.lexsort((order, when))] = np.arange(len(part))
     return places

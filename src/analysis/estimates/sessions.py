@@ -93,7 +93,7 @@ def _sessions(seconds: Array) -> Array:
 
 def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, finding: Finding) -> bool:
     """Tell whether the levels of some runs alternate, by themselves or as a part of a shuffled campaign."""
-    part = part.sort_values(["when", "run"], kind="stable")
+    part = _by_time(part, compare.factor)
     codes, sessions = _codes(part[compare.factor]), part["session"].to_numpy()
     if len(np.unique(codes)) < 2:
         return True
@@ -104,13 +104,19 @@ def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, findin
     return not apart and _all_shuffled(part, campaign) and _levels_shuffled(part, compare, campaign)
 
 
+def _by_time(runs: pd.DataFrame, side: str) -> pd.DataFrame:
+    """Sort runs by time; of those that began at once one of each side after another, as none was first."""
+    turn = runs.sort_values("run", kind="stable").groupby(["when", side]).cumcount()
+    return runs.assign(turn=turn).sort_values(["when", "turn", "run"], kind="stable")
+
+
 def not_in_turn(*sides: pd.DataFrame) -> str:
     """Say why two groups of runs were not run in turn (a key of `LIMITED`), empty if they were."""
     runs = pd.concat(sides)
     runs = runs.assign(side=np.repeat(range(len(sides)), [len(one) for one in sides]), **times(runs))
     if runs["when"].isna().any():
         return UNKNOWN_ORDER
-    runs = runs.sort_values("when", kind="stable")
+    runs = _by_time(runs, "side")
     kept = alternate(runs["side"].to_numpy(), runs["session"].to_numpy())
     return "" if kept else ONE_AFTER_ANOTHER
 
