@@ -141,7 +141,7 @@ def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
 
     By the clock, and within one reading of it by the order of execution; by that alone where a clock is not
     known. Jobs that ran at once have neighbouring places by their order, and without one the same place: none
-    was first. Runs of which only the day is known have no order within it.
+    was first. A day alone gives its runs no order.
     """
     order = part["order"].to_numpy("f8")
     start = part["start"].to_numpy("datetime64[ns]")
