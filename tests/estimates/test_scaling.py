@@ -55,6 +55,16 @@ def test_scaling__a_case_of_one_size_has_no_scaling(tmp_path: Path) -> None:
         findings(question(tmp_path, text), campaign(scan({4: 10.0})))
 
 
+def test_scaling__steps_by_medians_alone_are_said_to_be_unclear(tmp_path: Path) -> None:
+    """The only step gains 9 % by medians, and its interval holds 0 %: up to 1 node nothing is clear."""
+    rows = scan({1: [100.0, 90.0, 110.0, 95.0, 105.0, 101.0], 2: [90.0, 85.0, 99.0, 100.0, 80.0, 94.0]})
+    said = verdict(
+        claim(tmp_path, STOPS + "expect: { relation: equal, value: 2, unit: nodes }"), campaign(rows)
+    )
+    assert "every step up to 2 nodes brings more than 5%" in said.sentence.lower()
+    assert said.sentence.endswith("(by medians; no step is clear)")
+
+
 def test_scaling__the_threshold_is_the_claims(tmp_path: Path) -> None:
     rows = scan({1: 100.0, 2: 50.0, 4: 49.0, 8: 51.0})
     text = STOPS + "expect: { relation: equal, value: 4, unit: nodes }"

@@ -486,11 +486,12 @@ def _stop(answer: Statement) -> str:
         for level in (estimate.value, estimate.low, estimate.high)
     )
     runs = answer.campaign.runs
-    last = float(runs.loc[runs["run"].isin(found.runs), compare.factor].max())
-    last = estimate.high if math.isnan(last) else last  # of draws from a model
+    levels = runs.loc[runs["run"].isin(found.runs), compare.factor].astype(float)
+    last = estimate.high if levels.empty else levels.max()  # of draws from a model
     if estimate.value == last:
         text = f"every step up to {value} {f'brings more than {bar}' if bar != '0%' else 'is faster'}"
-        note = "" if estimate.low == last else f" (by medians; clearly up to {low})"
+        clear = f"clearly up to {low}" if not estimate.low <= levels.min() else "no step is clear"
+        note = "" if estimate.low == last else f" (by medians; {clear})"
     else:
         text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0%' else 'is slower'}"
         note = f" (by medians; {f'somewhere from {low} to {high}' if high else f'not before {low}'})"
