@@ -37,6 +37,10 @@ ELSEWHERE = {
         "tests/slurm/campaigns.py",
         '"--config", "measure=',
     ),
+    "python benchmarks/study_disturbances.py --disturbances 40 --runs 40 --seed 31": (
+        "tests/slurm/test_disturbances.py",
+        'loaded("study_disturbances")',
+    ),
     "benchbook try NAME": ("tests/slurm/test_try.py", '"try", "few"'),
     "benchbook meters CLUSTER --nodes n[01-02]": ("tests/cli/test_meters.py", '"meters"'),
     "benchbook meter-simulator": ("tests/measure/power/test_simulator.py", '"meter-simulator", "--port"'),

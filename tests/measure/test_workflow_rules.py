@@ -162,8 +162,8 @@ def test_finish__keeps_records_when_two_answers_are_equal(
 
 CANCELLED = """\
 #!/bin/sh
-echo 'JobID|State|End'
-for job in 7 8 9; do echo "$job|CANCELLED by 0|2026-11-21T00:27:37"; done
+echo 'JobID|State|Start|End'
+for job in 7 8 9; do echo "$job|CANCELLED by 0|2026-11-21T00:20:00|2026-11-21T00:27:37"; done
 """
 
 

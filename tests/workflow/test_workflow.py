@@ -238,7 +238,7 @@ def test_workflow__every_rule_has_a_log_and_the_snakefile_is_short() -> None:
                 assert re.search(r"\n    log:\n", block), block
                 assert re.search(r"\n    threads:", block), block
                 assert re.search(r"\n    input:\n        \w+=", block), block
-    assert rules == 12
+    assert rules == 13
 
 
 @pytest.mark.slow

@@ -106,7 +106,8 @@ def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, findin
 
 def _by_time(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     """Sort runs by time; of those that began at once one of each side after another, as none was first."""
-    turn = runs.sort_values("run", kind="stable").groupby(["when", side]).cumcount()
+    runs = runs.sort_values("run", kind="stable", ignore_index=True)
+    turn = runs.groupby(["when", side]).cumcount()
     return runs.assign(turn=turn).sort_values(["when", "turn", "run"], kind="stable")
 
 

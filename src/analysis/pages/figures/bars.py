@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from analysis.base.words import displayed
+from analysis.claims.simulated import FORBIDS, PERMITS
 from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
 from analysis.pages.figures.points import wrapped
@@ -24,7 +25,7 @@ from analysis.pages.figures.style import (
 # Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
 _SIZES = (", larger", ", size open", ", smaller")
 _LOOKS = {
-    **dict.fromkeys(("holds", "consistent", "recovered", "inside the band"), ("green", "")),
+    **dict.fromkeys(("holds", "consistent", "recovered", PERMITS, "inside the band"), ("green", "")),
     **{f"holds in direction{size}": ("sky", "//") for size in _SIZES},
     "seen at this scale": ("sky", ""),
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
@@ -40,7 +41,9 @@ _LOOKS = {
     "not seen at this scale": ("orange", "xx"),
     **{disagrees: ("orange", "oo") for _, _, disagrees in LIMITED.values()},
     **dict.fromkeys(SOURCE_WORDS[FAILS], ("red", "..")),
-    **dict.fromkeys(("does not hold", "inconsistent", "not recovered", "outside the band"), ("red", "xx")),
+    **dict.fromkeys(
+        ("does not hold", "inconsistent", "not recovered", FORBIDS, "outside the band"), ("red", "xx")
+    ),
 }
 
 
