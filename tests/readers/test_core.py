@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers import core, ipm
 
-from .test_property import damaged
+from .test_property import for_damages
 
 DATA = Path(__file__).parents[1] / "data"
 IPM = {path.name: readers.read_bytes(path) for path in sorted((DATA / "ipm").glob("*.xml*"))}
@@ -85,18 +85,7 @@ def test_core__reads_a_file_with_another_digit_as_the_reference(name: str) -> No
 
 @pytest.mark.parametrize("name", ["hpcg_n2.ipm.xml", "mix_n4.ipm.xml", "mix_terse_n4.ipm.xml"])
 def test_core__reads_a_damaged_file_as_the_reference(name: str) -> None:
-    @settings(
-        max_examples=60,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(damaged(IPM[name]))
-    def hold(data: bytes) -> None:
-        compare(data)
-
-    hold()
+    for_damages(IPM[name], compare, examples=60)
 
 
 def test_core__reads_in_windows_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, given, settings
 
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers import core, mpip
 from benchmarks.study_damage import flipped
 
-from .test_property import damaged
+from .test_property import for_damages
 
 DATA = Path(__file__).parents[1] / "data/mpip"
 SAMPLES = {path.name: readers.read_bytes(path) for path in sorted(DATA.glob("*.mpiP*"))}
@@ -77,18 +76,7 @@ def test_core_mpip__reads_a_flipped_report_as_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_core_mpip__reads_a_damaged_report_as_the_reference(name: str) -> None:
-    @settings(
-        max_examples=60,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(damaged(SAMPLES[name]))
-    def hold(data: bytes) -> None:
-        compare(data)
-
-    hold()
+    for_damages(SAMPLES[name], compare, examples=60)
 
 
 @pytest.mark.parametrize("step", [5000, 30_000, 1 << 20])
@@ -137,3 +125,12 @@ def test_mpip__a_column_of_a_small_report_can_be_changed() -> None:
     ds = mpip.parse(SAMPLES["mix_350.mpiP"], NAME)
     for name in ("size", "peer", "region"):
         assert ds[name].values.flags.writeable
+
+
+def test_core_mpip__leaves_two_lists_of_call_sites_to_the_reference() -> None:
+    # The reader keeps the first, which has no rows; those that the core took are of the second.
+    whole = SAMPLES["hpcg_mpich_2.mpiP"]
+    heading = b"@--- MPI Time (seconds) -"
+    assert whole.count(heading) == 1
+    assert compare(whole) == "read"
+    assert compare(whole.replace(heading, b"@--- Callsites: 3\n" + heading)) == "left to the reference"

@@ -8,6 +8,7 @@ import json
 import lzma
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -78,6 +79,23 @@ STRAY = (
 )
 
 
+def for_damages(data: bytes, check: Callable[[bytes], object], examples: int = EXAMPLES) -> None:
+    """Check many damages of a file, the same in each run."""
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(damaged(data))
+    def each(changed: bytes) -> None:
+        check(changed)
+
+    each()
+
+
 @st.composite
 def damaged(draw: st.DrawFn, data: bytes) -> bytes:
     """Flip bytes, cut, double, drop and put in: one to six times."""
@@ -124,19 +142,11 @@ def attempt(data: bytes, engine: str | None, **options: Any) -> xr.Dataset | Non
 def test_property__damaged_file_is_read_or_refused(name: str) -> None:
     engine = {"sacct json": "sacct"}.get(name, name.split()[0])
 
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(damaged(FILES[name]))
     def hold(data: bytes) -> None:
         attempt(data, engine)
         attempt(data, None)
 
-    hold()
+    for_damages(FILES[name], hold)
 
 
 @pytest.mark.parametrize("name", ["hpcg", "ipm", "sacct"])
@@ -144,19 +154,11 @@ def test_property__damaged_file_is_read_or_refused(name: str) -> None:
 def test_property__damaged_compression_is_read_or_refused(name: str, pack: Any) -> None:
     packed = pack(FILES[name][:4000])
 
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(damaged(packed))
     def hold(data: bytes) -> None:
         with contextlib.suppress(ReadError):
             attempt(unpacked(data, "f"), None)
 
-    hold()
+    for_damages(packed, hold)
 
 
 @pytest.mark.parametrize("engine", ["run", "sacct", "redfish", "rocm_smi", "amd_smi", "perf"])

@@ -105,6 +105,17 @@ class Core:
         self.filled -= count
         self.window[self.filled : self.filled + 32] = 0
 
+    def wanted(self) -> bytes:
+        """Return the call that the core met first."""
+        start, length = self.value("wanted_at"), self.value("wanted_length")
+        return self.window[start : start + length].tobytes()
+
+    def register(self, code: int, name: bytes) -> None:
+        """Give the core a call, the next one by number."""
+        self.array("name_text", "u1", 64 * (code + 1))[64 * code :][: len(name)] = np.frombuffer(name, "u1")
+        self.array("name_length", "i4", code + 1)[code] = len(name)
+        self.array("name_count", "i4", 1)[0] = code + 1
+
     def texts(self) -> list[bytes]:
         """Return the texts that were met, by code."""
         ends = [0, *self.array("text_end", "i4", self.value("text_count")).tolist()]

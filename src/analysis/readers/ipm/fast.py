@@ -63,14 +63,10 @@ class _Read:
 
     def register(self) -> None:
         """Give the core the call that it met first, with what kind of call it is."""
-        start, length = self.core.value("wanted_at"), self.core.value("wanted_length")
-        name = self.core.window[start : start + length].tobytes()
-        code = len(self.names)
+        name, code = self.core.wanted(), len(self.names)
         self.names.append(name.decode())
-        self.core.array("name_text", "u1", 64 * (code + 1))[64 * code :][:length] = np.frombuffer(name, "u1")
-        self.core.array("name_length", "i4", code + 1)[code] = length
         self.core.array("name_kind", "u1", code + 1)[code] = observations.kind_of(name.decode())
-        self.core.array("name_count", "i4", 1)[0] = code + 1
+        self.core.register(code, name)
 
 
 def parse(stream: IO[bytes], faults: Faults, line: Callable[[int], int]) -> xr.Dataset | None:

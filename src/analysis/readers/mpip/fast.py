@@ -38,7 +38,7 @@ class Cut:
     """A report without the rows of its long sections: the text, and what was cut out."""
 
     text: bytearray = field(default_factory=bytearray)
-    removed: list[tuple[int, int]] = field(default_factory=list)  # offset in the text, lines cut out there
+    removed: dict[str, tuple[int, int]] = field(default_factory=dict)  # offset in the text, lines cut out
     names: list[str] = field(default_factory=list)
     # By kind: call, site, rank, count and numbers; of the call sites id, level and frame.
     columns: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
@@ -118,19 +118,16 @@ def _section(file: core.Core, stream: IO[bytes], found: Cut, kind: str) -> bool:
         file.fill(stream, core.STEP)
     if file.window[: len(_RULE) + 6].tobytes() != _RULE + b"\n@--- ":
         return False
-    found.removed.append((len(found.text), lines))
+    found.removed[kind] = len(found.text), lines
     found.columns[kind] = {name: blocks.pop(name).joined() for name in _COLUMNS[kind]}
     return all(map(len, found.columns[kind].values()))
 
 
 def _register(file: core.Core, found: Cut) -> bool:
     """Give the core the call that it met first; false if it is none, or there are too many."""
-    start, length = file.value("wanted_at"), file.value("wanted_length")
-    name, code = file.window[start : start + length].tobytes(), len(found.names)
+    name, code = file.wanted(), len(found.names)
     if code >= core.NAMES or name.startswith(b"_"):
         return False
     found.names.append(f"MPI_{name.decode()}")
-    file.array("name_text", "u1", 64 * (code + 1))[64 * code :][:length] = np.frombuffer(name, "u1")
-    file.array("name_length", "i4", code + 1)[code] = length
-    file.array("name_count", "i4", 1)[0] = code + 1
+    file.register(code, name)
     return True

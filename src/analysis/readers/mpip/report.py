@@ -73,12 +73,16 @@ class ReportText:
 
     def line(self, offset: int) -> int:
         """Return the line of an offset, in the whole file if rows were cut out of it."""
-        removed = self.cut.removed if self.cut else ()
+        removed = self.cut.removed.values() if self.cut else ()
         return self._counted(offset) + sum(lines for at, lines in removed if at <= offset)
 
     def columns(self, section: Section) -> dict[str, np.ndarray] | None:
         """Return the rows of a section that were cut out."""
-        return self.cut.columns.get(section.kind) if self.cut else None
+        if self.cut is None or section.kind not in self.cut.columns:
+            return None
+        if not section.start <= self.cut.removed[section.kind][0] <= section.stop:
+            raise UncutError  # they are of another section of that kind
+        return self.cut.columns[section.kind]
 
     def lines(self, section: Section) -> Iterator[tuple[int, bytes]]:
         """Yield number and content of the lines of a section that are not blank."""
