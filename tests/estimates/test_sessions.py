@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,8 +32,8 @@ expect: {{ relation: at-least, value: {value} }}
 """
 
 
-def sides(order: Any = None) -> Campaign:
-    """Make six runs of two libraries; `order` has the place of each run, the sides' runs in turn."""
+def sides(order: Any = None, starts: Sequence[str] = ("NaT",) * 12) -> Campaign:
+    """Make six runs of two libraries, by turns; `order` has their places in time, `starts` their times."""
     rows = [
         row
         for pair in zip(
@@ -44,7 +44,10 @@ def sides(order: Any = None) -> Campaign:
         for row in pair
     ]
     places = order if order is not None else [-1] * 12
-    placed = [row | {"order": at} for row, at in zip(rows, places, strict=True)]
+    placed = [
+        row | {"order": at, "start": np.datetime64(start)}
+        for row, at, start in zip(rows, places, starts, strict=True)
+    ]
     # A run that counts in no statistic keeps `campaign` from making an order.
     return campaign([*placed, *repeats([1.0], valid=False, order=99)])
 
@@ -106,17 +109,7 @@ def test_verdict__of_sides_in_blocks_is_of_that_session(
     ],
 )
 def test_verdict__of_runs_that_began_at_once(tmp_path: Path, starts: list[str], word: str) -> None:
-    rows = [
-        row
-        for pair in zip(
-            repeats(FAST, "figure_of_merit", mpi="a", figure_of_merit_unit="Gflop/s"),
-            repeats(SLOW, "figure_of_merit", mpi="b", figure_of_merit_unit="Gflop/s"),
-            strict=True,
-        )
-        for row in pair
-    ]
-    timed = [row | {"order": -1, "start": np.datetime64(at)} for row, at in zip(rows, starts, strict=True)]
-    known = campaign([*timed, *repeats([1.0], valid=False, order=99)])
+    known = sides(starts=starts)
     assert verdict(claim(tmp_path, CLAIM.format(value=1.0)), known).verdict == word
 
 

@@ -1,5 +1,6 @@
 # The analytic model compared with SimGrid (`whatif-check`) and with measurements (`model-validation`), and real codes
-# under SimGrid (`simulated`). The report never needs them. What they write is committed, so it is no output that a changed module would make out of date.
+# under SimGrid (`simulated`). The report never needs them. What they write is committed, so it is no output that a
+# changed module would make out of date.
 
 
 rule simulation:

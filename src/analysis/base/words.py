@@ -113,7 +113,7 @@ def significant(value: float, figures: int = 4) -> str:
 
 def exact(value: float) -> str:
     """Spell a number that has no uncertainty, a count in full: ``11,656``, ``1.25``."""
-    return f"{value:,.0f}".replace("-", "−") if value == round(value) else significant(value, 6)
+    return general(value, ",.0f") if value == round(value) else significant(value, 6)
 
 
 def counted(count: int, name: str) -> str:

@@ -9,20 +9,21 @@ import math
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.files import printable
+from analysis.base.models import Evidence
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
 from analysis.schema import registry
 from analysis.schema.factors import ALIASES
 from analysis.schema.records import IMPORTED, RunRecord
 
-EVIDENCE = ("measured", "published", "simulated", "modelled", "reported", "synthetic")
+EVIDENCE = get_args(Evidence)
 REQUIRED = ("run", "campaign", "application", "evidence")
 
 _NAME = re.compile(r"run\.json(?:\.(?:gz|xz|zst))?")

@@ -4,7 +4,7 @@ A script in the same folder makes such a table from data that others publish in 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 import pandas as pd
@@ -15,15 +15,23 @@ from analysis.readers.base import Faults, csv_rows
 from analysis.readers.text import decode
 from analysis.schema import registry
 
-# Type of a variable -> what a cell of it looks like; an empty one is blank.
-_CELLS: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "f8": (re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?", re.ASCII), "number"),
-    "i4": (re.compile(r"\d{1,9}", re.ASCII), "count"),
-    "i8": (re.compile(r"\d{1,18}", re.ASCII), "count"),
-    "datetime64[ns]": (
-        re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?", re.ASCII),
-        "date like 2009-11-01, or time like 2019-07-03T15:10:24 in UTC",
-    ),
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?", re.ASCII)
+
+
+def _is_time(cell: str) -> bool:
+    """Tell whether a cell is a time that the calendar has: it has no 30 February."""
+    try:
+        return bool(_TIME.fullmatch(cell) and datetime.fromisoformat(cell))
+    except ValueError:
+        return False
+
+
+# Type of a variable -> whether a cell fits it, and what it looks like; an empty one is blank.
+_CELLS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "f8": (re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?", re.ASCII).fullmatch, "number"),
+    "i4": (re.compile(r"\d{1,9}", re.ASCII).fullmatch, "count"),
+    "i8": (re.compile(r"\d{1,18}", re.ASCII).fullmatch, "count"),
+    "datetime64[ns]": (_is_time, "date like 2009-11-01, or time like 2019-07-03T15:10:24 in UTC"),
 }
 
 
@@ -85,20 +93,14 @@ def _rows(text: str, kind: str, header: list[str], dtypes: list[str], faults: Fa
         faults.damage(text.count("\n") + 1, "the last line has no end", "left out; copy the file again")
 
 
-def _is_a_day(cell: str, pattern: re.Pattern[str]) -> bool:
-    """Tell whether the calendar has a cell, if it is to be a time: it has no 30 February."""
-    try:
-        return pattern is not _CELLS["datetime64[ns]"][0] or bool(datetime.fromisoformat(cell))
-    except ValueError:
-        return False
-
-
-def _wrong(cells: list[str], header: list[str], checks: list[tuple[int, str, re.Pattern[str], str]]) -> str:
+def _wrong(
+    cells: list[str], header: list[str], checks: list[tuple[int, str, Callable[[str], object], str]]
+) -> str:
     if len(cells) != len(header):
         return f"{len(cells)} cells, the table has {len(header)} columns"
     if not cells[0]:
         return "names no run"
-    for at, name, pattern, meaning in checks:
-        if cells[at] and not (pattern.fullmatch(cells[at]) and _is_a_day(cells[at], pattern)):
+    for at, name, fits, meaning in checks:
+        if cells[at] and not fits(cells[at]):
             return f"{name} {cells[at][:40]!r} is no {meaning}"
     return ""
