@@ -85,7 +85,7 @@ def test_core__reads_a_file_with_another_digit_as_the_reference(name: str) -> No
 
 @pytest.mark.parametrize("name", ["hpcg_n2.ipm.xml", "mix_n4.ipm.xml", "mix_terse_n4.ipm.xml"])
 def test_core__reads_a_damaged_file_as_the_reference(name: str) -> None:
-    for_damages(IPM[name], compare, examples=60)
+    assert for_damages(IPM[name], compare, examples=60) > 30
 
 
 def test_core__reads_in_windows_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
