@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 from analysis import cli
-from analysis.base import project
+from analysis.base import files, project
 from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
 from analysis.datasets.run import RunFolder, read_run
@@ -699,6 +699,145 @@ def published_part(copy: Copy) -> None:
     rows(copy, r"^(size-8 .*,)([\d.]+),([\d.]+),(google-study,.*)$", r"\1\3,\2,\4")
 
 
+# ---- lies of a referee: one time, one memory, one order of repeats
+
+
+def lulesh_better(copy: Copy, run: str, factor: float) -> None:
+    """Change every figure and every time that LULESH prints, so that they agree with each other."""
+    name = f"runs/{run}/stdout.txt"
+    times = r"^(Grind time .*= +)([\d.]+)( \(per dom\) +\( *)([\d.]+)( overall\))$"
+    copy.edit(
+        name, times, lambda m: f"{m[1]}{float(m[2]) / factor:.7g}{m[3]}{float(m[4]) / factor:.7g}{m[5]}"
+    )
+    elapsed = float(re.findall(r"([\d.]+) overall", (copy.folder / name).read_text())[0])
+    copy.edit(name, r"^(Elapsed time +=).*( \(s\))$", rf"\g<1>{elapsed:11.2g}\2")
+    copy.edit(name, r"^(FOM +=) +([\d.]+)", lambda m: f"{m[1]} {float(m[2]) * factor:10.8g}")
+
+
+@lie(
+    "vm-lulesh",
+    r"its result took 2\.308 s, its program 0\.582 s more by the profile; in its repeats 0\.00\d+",
+)
+def every_time_of_lulesh_better(copy: Copy) -> None:
+    lulesh_better(copy, "lulesh-s20-1x1-e4d7d149-r01", 1.25)
+
+
+@lie("vm-lulesh", r"its result took 3\.607 s, the whole program 2\.89 s by its profile")
+def every_time_of_lulesh_worse(copy: Copy) -> None:
+    lulesh_better(copy, "lulesh-s20-1x1-e4d7d149-r01", 0.8)
+
+
+def account(copy: Copy, label: str, **cells: Callable[[str], str]) -> None:
+    """Change cells of a row of Slurm's records."""
+    lines = (copy.folder / "sacct.txt").read_text().splitlines()
+    names = lines[0].split("|")
+    at = next(at for at, line in enumerate(lines) if line.startswith(f"{label}|"))
+    row = dict(zip(names, lines[at].split("|"), strict=True))
+    lines[at] = "|".join((row | {name: of(row[name]) for name, of in cells.items()}).values())
+    copy.write("sacct.txt", "\n".join(lines) + "\n")
+
+
+def minute(stamp: str) -> str:
+    """Return a minute later; of a number the same."""
+    return str((datetime.fromisoformat(stamp) + timedelta(seconds=60)).isoformat())
+
+
+LONGER: dict[str, Callable[[str], str]] = {
+    "Elapsed": lambda text: f"00:01:{text[-2:]}",
+    "ElapsedRaw": lambda text: str(int(text) + 60),
+}
+
+
+@lie(
+    "vm-hpcg",
+    r"001/run\.json:\d+: says 6\.609 s, its job 28 took 66 s; other jobs took [\d.-]+ s more than theirs",
+)
+def job_and_batch_step_a_minute_longer(copy: Copy) -> None:
+    for label in ("28", "28.batch"):
+        account(copy, label, End=minute, **LONGER)
+
+
+@lie("vm-hpcg", r"sacct\.txt:2: says 66 s of job 28, and 6 s of its batch step; other jobs took 0\.0 s more")
+def job_a_minute_longer(copy: Copy) -> None:
+    account(copy, "28", End=minute, **LONGER)
+
+
+@lie("vm-hpcg", r"sacct\.txt:2: says 66 s of job 28, and 6 s from its start to its end")
+def elapsed_of_a_job_a_minute_longer(copy: Copy) -> None:
+    account(copy, "28", **LONGER)
+
+
+@lie(
+    "vm-lulesh",
+    r"says and 7 other|and 7 other runs of its job say [\d.]+ s, its job 6 took 124 s; other jobs took",
+)
+def job_of_eight_runs_a_minute_longer(copy: Copy) -> None:
+    for label in ("6", "6.batch"):
+        account(copy, label, End=minute, Elapsed=lambda _: "00:02:04", ElapsedRaw=lambda _: "124")
+
+
+@lie("vm-lulesh", r"run\.json:\d+: says 8\.9\d+ s, its own accounting [\d.]+ s")
+def record_longer_than_the_uptime(copy: Copy) -> None:
+    record = copy.records(run="lulesh-s20-1x1-deb8d7a2-r08")[0]
+    copy.change(record["run"], start=record["start"] - 6.1)
+
+
+@lie("vm-hpcg", r"its job 28 has a MaxRSS of 5000 MB by Slurm, those of its \d+ repeats at most [\d.]+ MB")
+def memory_of_a_job(copy: Copy) -> None:
+    account(copy, "28.batch", MaxRSS=lambda _: "4882812K", AveRSS=lambda _: "4882812K")
+
+
+@lie("vm-hpcg", r"a MaxRSS of 5000 MB by Slurm, the ranks of a node [\d.]+ MB together by its profile")
+def memory_of_a_profiled_job(copy: Copy) -> None:
+    for record in copy.records(profiler="ipm", question="profile", interconnect="veth-open"):
+        account(copy, f"{record['job_id']}.batch", MaxRSS=lambda _: "4882812K", AveRSS=lambda _: "4882812K")
+
+
+@lie("vm-hpcg", r"sacct\.txt:3: says a MaxRSS of 5000 MB of step 28\.batch, and an AveRSS of 53\.31 MB")
+def memory_of_a_step(copy: Copy) -> None:
+    account(copy, "28.batch", MaxRSS=lambda _: "4882812K")
+
+
+@lie("vm-hpcg", r"its Allreduce took at least 143\.683 s on every rank, all of DDOT 0\.564633 s")
+def reductions_times_300(copy: Copy) -> None:
+    scaled(copy, "001", r"DDOT Timing Variations::[^=]*", 300)
+
+
+@lie("vm-hpcg", r"its Allreduce took up to 145\.\d+ s on a rank, the whole benchmark 6\.12866 s")
+def longest_reduction_times_300(copy: Copy) -> None:
+    scaled(copy, "001", r"DDOT Timing Variations::(?:Max|Avg)[^=]*", 300)
+    scaled(copy, "001", r"DDOT Timing Variations::Avg[^=]*", 0.5)
+
+
+@lie(
+    "vm-hpcg",
+    r"its Allreduce took 0\.484\d+ s on the mean of 2 ranks, from 0\.478943 to 0\.485054 s are",
+)
+def mean_of_reductions(copy: Copy) -> None:
+    scaled(copy, "001", r"DDOT Timing Variations::Avg[^=]*", 1.005)
+
+
+def outputs_noted(copy: Copy, **wanted: Any) -> list[str]:
+    """Let the records of some runs note their outputs, as `measure.record` does at the end of a run."""
+    names = [one["run"] for one in copy.records(**wanted)]
+    for name in names:
+        left = sorted(path for path in (copy.folder / "runs" / name).iterdir() if path.name != "run.json")
+        copy.change(name, outputs={path.name: files.sha256(path) for path in left})
+    return names
+
+
+@lie(
+    "vm-exchange",
+    r"runs/050/stdout\.txt:0: is not the file that the run left, .*: it is stdout\.txt of run 060;",
+)
+def outputs_of_repeats_swapped(copy: Copy) -> None:
+    """Of one cell, so that no figure is out of place; the output has no time and no name."""
+    assert {"050", "060"} <= set(outputs_noted(copy, case="allreduce", interconnect="veth-10gbit", ranks=2))
+    one, other = ((copy.folder / f"runs/{run}/stdout.txt").read_bytes() for run in ("050", "060"))
+    copy.write("runs/050/stdout.txt", other)
+    copy.write("runs/060/stdout.txt", one)
+
+
 # ---- scripts of runs
 
 
@@ -760,7 +899,7 @@ def test_marks__a_script_states_ranks_and_threads(
     assert (found.ranks, found.threads) == (ranks, threads)
 
 
-@pytest.mark.parametrize("campaign", ["vm-hpcg", "vm-exchange", "vm-profiles"])
+@pytest.mark.parametrize("campaign", ["vm-hpcg", "vm-exchange", "vm-profiles", "vm-lulesh"])
 def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
     campaign: str, base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -847,6 +986,36 @@ def test_verify__json_has_what_the_lines_say(
     ]
     assert spelt == lines
     assert bool(found["faults"]) is lied
+
+
+def test_verify__notes_a_time_that_the_processors_deny(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No profile of the run has the time of its program; its shell has counted the processor time."""
+    copy = Copy.of("vm-lulesh", base)
+    lulesh_better(copy, "lulesh-s20-1x1-f5237b34-r03", 1.25)
+    code, lines = said(copy, capsys)
+    assert code == 0
+    (line,) = [one for one in lines if "f5237b34-r03/" in one]
+    assert re.search(
+        r"its result took 1\.917 s, its run 2\.\d+ s of processor time: 1\.1\d a second, 0\.9",
+        line,
+    )
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_verify__outputs_as_the_records_noted_them_are_no_lie(
+    packed: bool, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who compresses a profile later has changed nothing that it says."""
+    copy = Copy.of("vm-exchange", base)
+    assert len(outputs_noted(copy)) == 198
+    if packed:
+        path = copy.folder / "runs/050/stdout.txt"
+        copy.write("runs/050/stdout.txt.xz", lzma.compress(path.read_bytes()))
+        path.unlink()
+    code, lines = said(copy, capsys)
+    assert (code, [line for line in lines if "counts as it says" not in line][1:]) == (0, [])
 
 
 def test_verify__an_honest_meter_is_no_lie(base: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -161,6 +161,16 @@ def test_record__no_file_of_a_run_holds_a_secret(work: Path, tmp_path: Path) -> 
     assert script == "export LICENCE_TOKEN='(hidden)'\nexport LICENCE=27000@abc\n"
 
 
+def test_record__has_the_checksums_of_the_files_that_the_run_left(work: Path, tmp_path: Path) -> None:
+    """Of RESULT by sha256sum; the script without its secrets; no hidden file, no record."""
+    assert record.end(work) == 0
+    folder = folders.finished(tmp_path, "c") / "pair-r01"
+    outputs = json.loads((folder / "run.json").read_text(encoding="utf-8"))["outputs"]
+    assert sorted(outputs) == ["job.sh", "stdout.txt"]
+    assert outputs["stdout.txt"] == "17a4cfa16341dc762fa01d2a9e9e2d12fc8a8a7c750701d65265ff359637e008"
+    assert outputs["job.sh"] == hashlib.sha256((folder / "job.sh").read_bytes()).hexdigest()
+
+
 LIBRARY = """\
 #include <string.h>
 int MPI_Get_library_version(char *text, int *size)

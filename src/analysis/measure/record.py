@@ -37,6 +37,7 @@ HIDDEN = "(hidden)"
 # Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
 SLACK = 10.0
 _PROBE = 65_536  # B
+_LARGEST = 1 << 28  # B of a file whose checksum takes no more than a second
 _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
 CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
@@ -279,6 +280,7 @@ def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign
         record["attempt_at"] = name
     if (job / folders.HEAD).is_file() and (work / "job.sh").is_file():
         (job / "job.sh").write_text(_without_secrets(work / "job.sh", _head(job)), encoding="utf-8")
+    record["outputs"] = _outputs(job)
     folders.write_json(job / folders.RECORD, record)
     folders.drop_links(job)
     for path in job.glob(".*"):
@@ -286,6 +288,13 @@ def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign
     folders.publish(job, base, campaign, record["run"])
     if record["reason"]:
         folders.drop_empty(base, campaign, name)
+
+
+def _outputs(job: Path) -> dict[str, str]:
+    """Return the SHA-256 of the files that a job left, by path: who changes one later changes two places."""
+    left = (path for path in sorted(job.rglob("*")) if path.is_file() and not path.is_symlink())
+    names = {str(path.relative_to(job)): path for path in left if path.stat().st_size <= _LARGEST}
+    return {name: files.sha256(path) for name, path in names.items() if not name.startswith(".")}
 
 
 def _secret(name: str, value: str) -> bool:

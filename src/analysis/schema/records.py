@@ -74,6 +74,7 @@ class _Record(Model, extra="allow"):
     profiler_library: Noted = None
     limits: Noted = None
     traffic: Noted = None
+    outputs: Noted = None
     facts: Noted = None
 
 

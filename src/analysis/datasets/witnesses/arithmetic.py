@@ -37,6 +37,7 @@ def contradictions(result: xr.Dataset) -> Iterator[str]:
         yield from _of_grid(result, values)
         yield from _of_operations(values)
         yield from _of_overheads(values)
+        yield from _of_reductions(result, values)
     yield from _of_bounds(result)
 
 
@@ -132,6 +133,31 @@ def _of_overheads(values: Values) -> Iterator[str]:
     wanted = each * _first(values, f"{_SYSTEM}::Number of Equations") / 1e9
     if abs(memory - wanted) > _DIGITS * wanted:
         yield f"its result uses {memory:.6g} GB, {each:.6g} B an equation are {wanted:.6g} GB"
+
+
+def _of_reductions(result: xr.Dataset, values: Values) -> Iterator[str]:
+    """Compare the times of DDOT's Allreduce with DDOT, with the whole and with each other.
+
+    Least, greatest and mean are over the ranks, DDOT and the total are of rank 0. Its own Allreduce is a part
+    of its DDOT, and no smaller than the least; another rank can wait longer, but not longer than the whole.
+    The mean of n ranks is least that of one greatest and n - 1 least, and most the reverse.
+    """
+    times = "Benchmark Time Summary"
+    low, high, mean = (float(time) for time in result["allreduce_time"].values)
+    dot, total = (_first(values, f"{times}::{name}") for name in ("DDOT", "Total"))
+    if low > dot * (1 + _CLOCKS):
+        yield f"its Allreduce took at least {low:.6g} s on every rank, all of DDOT {dot:.6g} s"
+    if high > total * (1 + _CLOCKS):
+        yield f"its Allreduce took up to {high:.6g} s on a rank, the whole benchmark {total:.6g} s"
+    ranks = int(result["ranks"])
+    least, most = ((one + (ranks - 1) * other) / max(ranks, 1) for one, other in ((high, low), (low, high)))
+    if (
+        ranks > 0
+        and not least * (1 - _DIGITS) <= mean <= most * (1 + _DIGITS)
+        and not math.isnan(low + high + mean)
+    ):
+        what = f"its Allreduce took {mean:.6g} s on the mean of {ranks} ranks"
+        yield f"{what}, from {low:.6g} to {high:.6g} s are {least:.6g} to {most:.6g} s"
 
 
 # Latencies of OSU and IMB are printed in steps of this, us.

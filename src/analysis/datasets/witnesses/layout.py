@@ -26,8 +26,6 @@ _OPTIONS: tuple[tuple[str, str], ...] = (
     ("threads", r"(?:-x |-env |-genv |\b)OMP_NUM_THREADS[= ](\d+)\b"),
 )
 _HOSTS = re.compile(r"(?:^| )(?:--host|-host|-H)[= ](\S+)")
-# A job or a shell takes longer than its program, never shorter; s.
-_SHORTER = 2.0
 _VARIABLES = {
     "SLURM_JOB_ID": "job_id", "SLURM_JOBID": "job_id", "SLURM_NNODES": "nodes",
     "SLURM_JOB_NUM_NODES": "nodes", "OMP_NUM_THREADS": "threads",
@@ -36,7 +34,6 @@ _VARIABLES = {
 _RULE = 0.9
 # Sums of the calls of a rank are those of its head to 2 in 100,000.
 _SUMS = 1.001
-_FEWEST = 4
 _PATH = re.compile(r"\.?/[\w./+-]+")
 
 
@@ -198,23 +195,6 @@ def named_jobs(case: Hearing) -> Iterator[Fault]:
             if run.job.isdecimal() and mark.jobs and run.job not in mark.jobs:
                 what = f"belongs to job {', '.join(mark.jobs)}, its record to {run.job}"
                 yield case.of_run(run, what, "put back the run's own file, or correct job_id", file=file)
-
-
-@witness("time and exit code that a shell printed", "record")
-def printed_times(case: Hearing) -> Iterator[Fault]:
-    """Find runs of other seconds or another exit code than a shell printed next to them."""
-    for run in case.runs:
-        for file, mark in run.marks.items():
-            if mark.took is None:
-                continue
-            code, seconds = mark.took
-            took = float(run.row["elapsed"])
-            if code >= 0 and run.row["exit_code"] >= 0 and code != run.row["exit_code"]:
-                what = f"says exit {code}, its record exit code {run.row['exit_code']}"
-                yield case.of_run(run, what, "correct the record", file=file)
-            if abs(seconds - took) > max(_SHORTER, 0.05 * took) and file != "stderr.txt":
-                what = f"says {seconds:.4g} s, its record {took:.4g} s"
-                yield case.of_run(run, what, "correct start and end", file=file)
 
 
 @witness("launch lines of the run's script", "ranks and threads of the record")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import Fault
-from analysis.base.files import RECORD
+from analysis.base.errors import Fault, ReadError
+from analysis.base.files import RECORD, read_bytes
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.records import IMPORTED
 
@@ -22,6 +25,7 @@ _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
 _DRAWN = "synthetic"
 # A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
+_PACKED = re.compile(r"\.(?:gz|xz|zst|bz2)$")
 _COPY = "remove the copy, or put back the run's own file"
 
 
@@ -105,6 +109,31 @@ def _tells(run: Testimony, name: str) -> bool:
 
 def _file(run: Testimony, kind: str) -> str:
     return str(run.sources.get(kind, RECORD)).removeprefix(f"{run.name}/")
+
+
+@witness("a file of a run", "its SHA-256 in the record")
+def noted_files(case: Hearing) -> Iterator[Fault]:
+    """Find files that are not those that the run left, by the checksums that Benchbook noted at its end."""
+    noted = {checksum: (run, name) for run in case.runs for name, checksum in run.section("outputs").items()}
+    for run in case.runs:
+        outputs = run.section("outputs")
+        for file in run.files if outputs else ():
+            name = str(file["path"]).partition(f"{run.name}/")[2]
+            checksum = outputs.get(name, outputs.get(_PACKED.sub("", name), file["checksum"]))
+            if checksum in (file["checksum"], _unpacked(case, file)):
+                continue
+            other, theirs = noted.get(_unpacked(case, file), (run, name))
+            whose = "" if other is run else f": it is {theirs} of run {other.name}"
+            what = f"is not the file that the run left, by the SHA-256 in its record{whose}"
+            yield case.of_run(run, what, "put back the run's own file", file=name)
+
+
+def _unpacked(case: Hearing, file: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what a file holds: it may have been compressed since; empty if it is damaged."""
+    try:
+        return hashlib.sha256(read_bytes(case.folder / str(file["path"]))).hexdigest()
+    except (OSError, ReadError):
+        return ""
 
 
 @witness("a profile", "profiles of other runs")

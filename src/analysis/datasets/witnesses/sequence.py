@@ -6,13 +6,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
-from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, typical, witness
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.records import IMPORTED
 
 # If more of the accounted jobs have no run, the accounting covers more than the campaign,
@@ -34,10 +33,6 @@ _LAUNCH = 60.0
 _LATE = 600.0
 # Exit codes from here on are those of time limits and signals, which can meet a run that has its result.
 _STOPPED = 124
-# A job takes longer than its run: by as much as others, and so much; s, and median distances.
-_OVERHEAD, _FAR = 60.0, 20.0
-# A result takes as much of its run as in its repeats.
-_SHARE = 0.2
 _REMOVED = "put back what was removed, or say in README.md why it is missing"
 
 
@@ -345,117 +340,6 @@ def left_out_by_hand(case: Hearing) -> Iterator[Fault]:
                 what = f"is left out by its record ({why}), though its result is whole"
                 what = f"{what}; {len(cell) - len(out)} runs of its cell count"
                 yield case.of_run(run, what, "say in README.md why", key="reason")
-
-
-@witness("exit code of a run", "state of its job")
-def states_of_jobs(case: Hearing) -> Iterator[Fault]:
-    """Find runs that ended well by their record and not by Slurm's, or the other way."""
-    for run in case.runs:
-        job = case.jobs.get(run.job) if run.job else None
-        if job is None or job["state"] in ("", "RUNNING", "PENDING"):
-            continue
-        if run.ended and job["state"] != "COMPLETED":
-            what = f"ended well by its record, its job {run.job} is {job['state']}"
-            yield case.of_run(run, what, "correct exit_code; the run does not count", key="exit_code")
-        elif run.row["exit_code"] > 0 and job["state"] == "COMPLETED" and not run.extra.get("reason"):
-            what = f"says exit code {run.row['exit_code']}, its job {run.job} is COMPLETED"
-            yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
-
-
-@witness("time of a run", "time of its job")
-def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
-    """Find runs that are shorter than their job by far more than other runs."""
-    over = {
-        run.name: float(case.jobs[run.job]["elapsed"]) - float(run.row["elapsed"])
-        for run in case.ended
-        if run.job in case.jobs and run.row["concurrent_jobs"] <= 1
-    }
-    middle, scatter = typical(over.values())
-    for run in case.ended if len(over) >= _FEWEST else ():
-        took = float(run.row["elapsed"])
-        if over.get(run.name, middle) - middle > max(_OVERHEAD, _FAR * scatter, 0.5 * took):
-            what = f"says {took:.4g} s, its job {run.job} took {over[run.name] + took:.0f} s"
-            what = f"{what}; jobs of other runs take {middle:.1f} s more than the run"
-            yield case.of_run(run, what, "correct start and end", key="end")
-
-
-@witness("time of a result", "time of its run")
-def shares_of_time(case: Hearing) -> Iterator[Fault]:
-    """Find results that took another share of their run than those of its repeats."""
-    timed = [run for run in case.ended if _share(run) > 0]
-    for cell in case.cells(timed):
-        for run in cell if len(cell) >= _FEWEST else ():
-            usual, scatter = typical(_share(other) for other in cell if other is not run)
-            if abs(_share(run) - usual) > max(_SHARE, _FAR * scatter):
-                took = float(run.row["benchmark_time"])
-                what = f"its result took {took:.4g} s, {_share(run):.0%} of its run"
-                what = f"{what}; those of its {len(cell) - 1} repeats {usual:.0%}"
-                yield case.of_run(run, what, "one of the two times is wrong", key="end")
-
-
-def _share(run: Testimony) -> float:
-    return float(run.row.get("benchmark_time", np.nan)) / max(float(run.row["elapsed"]), 1e-9)
-
-
-@witness("nodes of a run", "nodes of its job")
-def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
-    """Find runs on fewer nodes than their job had, where other runs use all of theirs."""
-    known = [run for run in case.ended if run.job in case.jobs and run.row["nodes"] > 0]
-    fewer = [run for run in known if int(case.jobs[run.job]["nodes"]) > run.row["nodes"]]
-    if len(known) < _FEWEST or len(fewer) > (1 - _RULE) * len(known):
-        return
-    for run in fewer:
-        what = f"has {run.row['nodes']} nodes, its job {run.job} had {case.jobs[run.job]['nodes']}"
-        yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
-
-
-@witness("question of a run", "comment of its job")
-def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
-    """Find runs whose question is not the comment of their job, where that is so of the others."""
-    known = [run for run in case.runs if case.jobs.get(run.job, {}).get("comment") and run.row["question"]]
-    other = [run for run in known if case.jobs[run.job]["comment"] != run.row["question"]]
-    if len(known) >= _FEWEST and len(other) <= (1 - _RULE) * len(known):
-        for run in other:
-            what = (
-                f"says question {run.row['question']!r}, its job {run.job} {case.jobs[run.job]['comment']!r}"
-            )
-            yield case.of_run(run, what, "is it the record of another run?", key="question")
-
-
-@witness("one file of Slurm's records", "another")
-def accounts_of_one_job(case: Hearing) -> Iterator[Fault]:
-    """Find jobs that two files of Slurm's records describe differently."""
-    names = ("state", "elapsed", "nodes", "node_list", "exit_code")
-    seen: dict[str, tuple[str, Any]] = {}
-    for name, frame in case.accounts.items():
-        for row in frame[frame["step"] == ""].drop_duplicates("job_id", keep="last").to_dict("records"):
-            first, other = seen.setdefault(row["job_id"], (name, row))
-            for key in names if first != name else ():
-                one, two = row[key], other[key]
-                known = "" not in (one, two) and -1 not in (one, two) and one == one and two == two
-                if known and one != two:
-                    what = f"says {key} {one} of job {row['job_id']}, {first} says {two}"
-                    yield case.beside(name, what, "ask sacct again", text=f"{row['job_id']}|")
-
-
-@witness("a job in Slurm's records", "its steps")
-def steps_of_jobs(case: Hearing) -> Iterator[Fault]:
-    """Find steps outside their job, and CPU time that its CPUs do not have."""
-    for name, frame in case.accounts.items():
-        jobs = {row["job_id"]: row for row in frame[frame["step"] == ""].to_dict("records")}
-        for row in frame.to_dict("records"):
-            job = jobs.get(row["job_id"], row)
-            label = ".".join(filter(None, (row["job_id"], row["step"])))
-            if row["cpus"] > 0 and row["cpu_time"] > 1.1 * row["cpus"] * (row["elapsed"] + _TURN):
-                what = (
-                    f"{label} used {row['cpu_time']:.0f} s of CPU in {row['elapsed']:.0f} s on {row['cpus']}"
-                )
-                yield case.beside(name, f"{what} CPUs", "ask sacct again", text=f"{label}|")
-            early = (job["start"] - row["start"]) / np.timedelta64(1, "s")
-            late = (row["end"] - job["end"]) / np.timedelta64(1, "s")
-            if max(early, late) > 60 * _TURN:
-                what = f"step {label} ran from {row['start']} to {row['end']}, its job to {job['end']}"
-                yield case.beside(name, what, "ask sacct again", text=f"{label}|")
 
 
 @witness("numbers of jobs", "times of their submission")

@@ -1,0 +1,219 @@
+"""Witnesses of Slurm's accounting: a job's state, time, nodes, memory and steps, and what its runs say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.base.errors import Fault
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+from analysis.schema.records import section
+
+# What holds for so many is a rule, from which the rest departs.
+_RULE = 0.9
+_FEWEST = 4
+# Slurm counts whole seconds, and starts steps after the job; s.
+_TURN = 2.0
+# A job takes longer than its runs and its batch step: by as much as others, and so much; s, median distances.
+_OVERHEAD, _FAR = 30.0, 20.0
+# Printed digits of memory.
+_DIGITS = 1e-3
+# Far more memory: so many times that of repeats, half as many times that of profiles, and so many B more.
+_TIMES, _ROOM = 4.0, 1e9
+
+
+@witness("exit code of a run", "state of its job")
+def states_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs that ended well by their record and not by Slurm's, or the other way."""
+    for run in case.runs:
+        job = case.jobs.get(run.job) if run.job else None
+        if job is None or job["state"] in ("", "RUNNING", "PENDING"):
+            continue
+        if run.ended and job["state"] != "COMPLETED":
+            what = f"ended well by its record, its job {run.job} is {job['state']}"
+            yield case.of_run(run, what, "correct exit_code; the run does not count", key="exit_code")
+        elif run.row["exit_code"] > 0 and job["state"] == "COMPLETED" and not run.extra.get("reason"):
+            what = f"says exit code {run.row['exit_code']}, its job {run.job} is COMPLETED"
+            yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
+
+
+Runs = Mapping[str, Sequence[Testimony]]
+
+
+def _by_job(case: Hearing) -> Runs:
+    """Return the dated runs of each accounted job; the third run of job 7 has the number 7:3."""
+    found: dict[str, list[Testimony]] = defaultdict(list)
+    for run in case.runs:
+        job = run.job.partition(":")[0]
+        if job in case.jobs and run.dated:
+            found[job].append(run)
+    return {job: sorted(runs, key=lambda run: run.row["start"]) for job, runs in found.items()}
+
+
+@witness("time from the first to the last run of a job", "time of the job")
+def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that took 30 s or more longer than their runs, against the rule of the other jobs."""
+    spans, over = {}, {}
+    for job, runs in _by_job(case).items():
+        whole = max(run.row["end"] for run in runs) - runs[0].row["start"]
+        spans[job] = float(whole / np.timedelta64(1, "s"))
+        if case.jobs[job]["state"] == "COMPLETED" and any(run.ended for run in runs):
+            over[job] = float(case.jobs[job]["elapsed"]) - spans[job]
+    middle, scatter = typical(over.values())
+    for job, extra in over.items() if len(over) >= _FEWEST else ():
+        runs = _by_job(case)[job]
+        took = f"its job {job} took {extra + spans[job]:.0f} s"
+        if extra - middle > max(_OVERHEAD, _FAR * scatter, 0.1 * spans[job]):
+            what = f"{_of(runs)} {spans[job]:.4g} s, {took}; other jobs took {middle:.1f} s more than theirs"
+            yield case.of_run(runs[0], what, "correct start and end, or ask sacct again", key="end")
+        elif len(runs) > 1 and extra < -_TURN:
+            what = f"{_of(runs)} {spans[job]:.4g} s, {took}"
+            yield case.of_run(runs[0], what, "correct start and end, or ask sacct again", key="end")
+
+
+def _of(runs: Sequence[Testimony]) -> str:
+    return "says" if len(runs) == 1 else f"and {len(runs) - 1} other runs of its job say"
+
+
+@witness("time of a job", "its start and end, its batch step")
+def times_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that took longer than from start to end, or 30 s longer than their batch step."""
+    for name, frame in case.accounts.items():
+        rows = frame.to_dict("records")
+        batch = {row["job_id"]: float(row["elapsed"]) for row in rows if row["step"] == "batch"}
+        jobs = [row for row in rows if row["step"] == "" and row["state"] == "COMPLETED"]
+        late = {
+            row["job_id"]: float(row["elapsed"]) - batch[row["job_id"]]
+            for row in jobs
+            if row["job_id"] in batch
+        }
+        middle, scatter = typical(late.values())
+        for row in jobs:
+            job, took = row["job_id"], float(row["elapsed"])
+            whole = (row["end"] - row["start"]) / np.timedelta64(1, "s")
+            off = late.get(job, middle) - middle
+            # A job that was suspended took less than from start to end, and never more.
+            if took > whole + _TURN:
+                what = f"says {took:.0f} s of job {job}, and {whole:.0f} s from its start to its end"
+                yield case.beside(name, what, "ask sacct again", text=f"{job}|")
+            elif len(late) >= _FEWEST and off > max(_OVERHEAD, _FAR * scatter):
+                what = f"says {took:.0f} s of job {job}, and {batch[job]:.0f} s of its batch step"
+                what = f"{what}; other jobs took {middle:.1f} s more than theirs"
+                yield case.beside(name, what, "ask sacct again", text=f"{job}|")
+
+
+@witness("MaxRSS of a step", "its AveRSS")
+def memory_of_steps(case: Hearing) -> Iterator[Fault]:
+    """Find steps whose mean memory exceeds the largest, and batch steps, which have one task, of two."""
+    for name, frame in case.accounts.items():
+        rows = [row for row in frame.to_dict("records") if row["memory_max"] > 0 and row["memory_mean"] > 0]
+        batch = [row for row in rows if row["step"] == "batch"]
+        other = [row for row in batch if abs(row["memory_mean"] / row["memory_max"] - 1) > _DIGITS]
+        rule = len(batch) >= _FEWEST and len(other) <= (1 - _RULE) * len(batch)
+        for row in rows:
+            more = row["memory_mean"] > row["memory_max"] * (1 + _DIGITS)
+            if more or (rule and any(row is one for one in other)):
+                label = f"{row['job_id']}.{row['step']}"
+                largest, mean = (f"{row[f'memory_{key}'] / 1e6:.4g} MB" for key in ("max", "mean"))
+                what = f"says a MaxRSS of {largest} of step {label}, and an AveRSS of {mean}"
+                yield case.beside(name, what, "ask sacct again", text=f"{label}|")
+
+
+@witness("MaxRSS of a job", "memory of its profiles and of its node, MaxRSS of its repeats")
+def memory_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that took 1 GB and a multiple more memory than profiles or repeats, or than a node has."""
+    peak: dict[str, float] = defaultdict(float)
+    for frame in case.accounts.values():
+        for row in frame[frame["step"] != ""].to_dict("records"):
+            if row["memory_max"] > 0:
+                peak[row["job_id"]] = max(peak[row["job_id"]], float(row["memory_max"]))
+    jobs_of = {run.name: job for job, runs in _by_job(case).items() for run in runs if peak[job] > 0}
+    known = [run for run in case.ended if run.name in jobs_of]
+    named: set[str] = set()
+    for cell in case.cells(known):
+        peaks = {jobs_of[run.name]: peak[jobs_of[run.name]] for run in cell}
+        for run in cell:
+            job = jobs_of[run.name]
+            others = [value for one, value in peaks.items() if one != job]
+            against = next(iter(_less(run, peak[job], others, _by_job(case)[job])), "")
+            if against and job not in named:
+                named.add(job)
+                what = f"its job {job} has a MaxRSS of {peak[job] / 1e6:.4g} MB by Slurm, {against}"
+                yield case.of_run(run, what, "ask sacct again", key="job_id")
+
+
+def _less(run: Testimony, peak: float, others: Sequence[float], runs: Sequence[Testimony]) -> Iterator[str]:
+    """Give the sides that state far less memory than Slurm does."""
+    if len(others) >= _FEWEST - 1 and peak > max(_TIMES * max(others), max(others) + _ROOM):
+        yield f"those of its {len(others)} repeats at most {max(others) / 1e6:.4g} MB"
+    profiled = [float(one.row["node_memory"]) for one in runs]
+    # A job's other runs may have taken more: all of them have to be profiled.
+    if all(np.isfinite(profiled)) and peak > _TIMES / 2 * max(profiled) + _ROOM:
+        yield f"the ranks of a node {max(profiled) / 1e6:.4g} MB together by its profile"
+    total = section(run.section("facts"), "facts", "memory.total")
+    if total.get("unit") == "KiB" and isinstance(total.get("value"), int) and peak > 1024 * total["value"]:
+        yield f"its node {1024 * total['value'] / 1e6:.4g} MB of memory"
+
+
+@witness("nodes of a run", "nodes of its job")
+def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs on fewer nodes than their job had, where other runs use all of theirs."""
+    known = [run for run in case.ended if run.job in case.jobs and run.row["nodes"] > 0]
+    fewer = [run for run in known if int(case.jobs[run.job]["nodes"]) > run.row["nodes"]]
+    if len(known) < _FEWEST or len(fewer) > (1 - _RULE) * len(known):
+        return
+    for run in fewer:
+        what = f"has {run.row['nodes']} nodes, its job {run.job} had {case.jobs[run.job]['nodes']}"
+        yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
+
+
+@witness("question of a run", "comment of its job")
+def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs whose question is not the comment of their job, where that is so of the others."""
+    known = [run for run in case.runs if case.jobs.get(run.job, {}).get("comment") and run.row["question"]]
+    other = [run for run in known if case.jobs[run.job]["comment"] != run.row["question"]]
+    if len(known) >= _FEWEST and len(other) <= (1 - _RULE) * len(known):
+        for run in other:
+            what = (
+                f"says question {run.row['question']!r}, its job {run.job} {case.jobs[run.job]['comment']!r}"
+            )
+            yield case.of_run(run, what, "is it the record of another run?", key="question")
+
+
+@witness("one file of Slurm's records", "another")
+def accounts_of_one_job(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that two files of Slurm's records describe differently."""
+    names = ("state", "elapsed", "nodes", "node_list", "exit_code")
+    seen: dict[str, tuple[str, Any]] = {}
+    for name, frame in case.accounts.items():
+        for row in frame[frame["step"] == ""].drop_duplicates("job_id", keep="last").to_dict("records"):
+            first, other = seen.setdefault(row["job_id"], (name, row))
+            for key in names if first != name else ():
+                one, two = row[key], other[key]
+                known = "" not in (one, two) and -1 not in (one, two) and one == one and two == two
+                if known and one != two:
+                    what = f"says {key} {one} of job {row['job_id']}, {first} says {two}"
+                    yield case.beside(name, what, "ask sacct again", text=f"{row['job_id']}|")
+
+
+@witness("a job in Slurm's records", "its steps")
+def steps_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find steps outside their job, and CPU time that its CPUs do not have."""
+    for name, frame in case.accounts.items():
+        jobs = {row["job_id"]: row for row in frame[frame["step"] == ""].to_dict("records")}
+        for row in frame.to_dict("records"):
+            job = jobs.get(row["job_id"], row)
+            label = ".".join(filter(None, (row["job_id"], row["step"])))
+            if row["cpus"] > 0 and row["cpu_time"] > 1.1 * row["cpus"] * (row["elapsed"] + _TURN):
+                what = (
+                    f"{label} used {row['cpu_time']:.0f} s of CPU in {row['elapsed']:.0f} s on {row['cpus']}"
+                )
+                yield case.beside(name, f"{what} CPUs", "ask sacct again", text=f"{label}|")
+            early = (job["start"] - row["start"]) / np.timedelta64(1, "s")
+            late = (row["end"] - job["end"]) / np.timedelta64(1, "s")
+            if max(early, late) > 60 * _TURN:
+                what = f"step {label} ran from {row['start']} to {row['end']}, its job to {job['end']}"
+                yield case.beside(name, what, "ask sacct again", text=f"{label}|")

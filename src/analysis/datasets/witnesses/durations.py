@@ -1,0 +1,126 @@
+"""Witnesses of how long: the time of a result, of its run, its shell, its profile and its processors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from analysis.base.errors import Fault
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+
+_FEWEST = 4
+# A job or a shell takes longer than its program, never shorter; s.
+_SHORTER = 2.0
+# A result takes as much of its run as in its repeats: shares, and median distances.
+_SHARE, _FAR = 0.2, 20.0
+# Two clocks of one node, and the digits of a profile: parts and s.
+_CLOCKS, _DIGITS = 0.01, 0.02
+# A program lasts as much longer than what it times as in its repeats: parts of the time, and s.
+_PART, _LEAST = 0.05, 0.1
+# Processor time a second of the result, in logarithms: as in its repeats to this, and median distances.
+_RATIO, _NEAR = 0.18, 8.0
+# A record's end is corrected where the node's uptime differs by half a second.
+_UPTIME = 1.0
+
+
+@witness("time and exit code that a shell printed", "record")
+def printed_times(case: Hearing) -> Iterator[Fault]:
+    """Find runs of other seconds or another exit code than a shell printed next to them."""
+    for run in case.runs:
+        for file, mark in run.marks.items():
+            if mark.took is None:
+                continue
+            code, seconds = mark.took
+            took = float(run.row["elapsed"])
+            if code >= 0 and run.row["exit_code"] >= 0 and code != run.row["exit_code"]:
+                what = f"says exit {code}, its record exit code {run.row['exit_code']}"
+                yield case.of_run(run, what, "correct the record", file=file)
+            if abs(seconds - took) > max(_SHORTER, 0.05 * took) and file != "stderr.txt":
+                what = f"says {seconds:.4g} s, its record {took:.4g} s"
+                yield case.of_run(run, what, "correct start and end", file=file)
+
+
+@witness("time of a result", "time of its run")
+def shares_of_time(case: Hearing) -> Iterator[Fault]:
+    """Find results that took another share of their run than those of its repeats."""
+    timed = [run for run in case.ended if _share(run) > 0]
+    for cell in case.cells(timed):
+        for run in cell if len(cell) >= _FEWEST else ():
+            usual, scatter = typical(_share(other) for other in cell if other is not run)
+            if abs(_share(run) - usual) > max(_SHARE, _FAR * scatter):
+                took = float(run.row["benchmark_time"])
+                what = f"its result took {took:.4g} s, {_share(run):.0%} of its run"
+                what = f"{what}; those of its {len(cell) - 1} repeats {usual:.0%}"
+                yield case.of_run(run, what, "one of the two times is wrong", key="end")
+
+
+def _share(run: Testimony) -> float:
+    return float(run.row.get("benchmark_time", np.nan)) / max(float(run.row["elapsed"]), 1e-9)
+
+
+def _wall(run: Testimony) -> float:
+    """Return the time of the longest rank by the run's profile, s; NaN without."""
+    if run.profile is None or "app_time" not in run.profile:
+        return np.nan
+    return max((float(time) for time in run.profile["app_time"].values if np.isfinite(time)), default=np.nan)
+
+
+def _took(run: Testimony) -> float:
+    return float(run.row.get("benchmark_time", np.nan))
+
+
+@witness("time of a result", "time of the program by its profile")
+def times_of_profiles(case: Hearing) -> Iterator[Fault]:
+    """Find results that took longer than their profiled program, or less of it than in their repeats."""
+    timed = [run for run in case.ended if _took(run) > 0 and _wall(run) > 0]
+    longer = [run for run in timed if _took(run) > _wall(run) * (1 + _CLOCKS) + _DIGITS]
+    # A profiler can be told to measure a part.
+    for run in longer if 2 * len(longer) <= len(timed) or len(timed) == 1 else ():
+        what = f"its result took {_took(run):.4g} s, the whole program {_wall(run):.4g} s by its profile"
+        yield case.of_run(run, what, "one of the two belongs to another run")
+    for run, off, usual in _apart(case, timed, lambda run: _wall(run) - _took(run), _FAR):
+        if abs(off) > max(_LEAST, _PART * _took(run)) and run not in longer:
+            what = f"its result took {_took(run):.4g} s, its program {usual + off:.3g} s more by the profile"
+            yield case.of_run(run, f"{what}; in its repeats {usual:.3g} s", "one of the two times is wrong")
+
+
+@witness("time of a result", "processor time of its run", grave=False)
+def processor_times(case: Hearing) -> Iterator[Fault]:
+    """Find results whose run took 20 % more or less processor time a second than their repeats."""
+    timed = [run for run in case.ended if _took(run) > 0 and _cpu(run) > 0]
+    for run, off, usual in _apart(case, timed, lambda run: float(np.log(_cpu(run) / _took(run))), _NEAR):
+        if abs(off) > _RATIO:
+            what = f"its result took {_took(run):.4g} s, its run {_cpu(run):.4g} s of processor time"
+            what = f"{what}: {np.exp(usual + off):.3g} a second, {np.exp(usual):.3g} in its repeats"
+            yield case.of_run(run, what, "is its time right?", key="accounting")
+
+
+def _cpu(run: Testimony) -> float:
+    """Return the processor time that the shell of a run has counted, s; NaN without."""
+    counts = run.section("accounting")
+    parts = [counts.get(name) for name in ("user", "system")]
+    return float(sum(part for part in parts if isinstance(part, int | float))) if all(parts) else np.nan
+
+
+def _apart(
+    case: Hearing, runs: Sequence[Testimony], of: Callable[[Testimony], float], distances: float
+) -> Iterator[tuple[Testimony, float, float]]:
+    """Give the runs whose value is so many median distances off that of their repeats: how far, and that."""
+    for cell in case.cells(runs):
+        values = [of(run) for run in cell]
+        for at, run in enumerate(cell if len(cell) >= _FEWEST else ()):
+            usual, scatter = typical(values[:at] + values[at + 1 :])
+            if abs(values[at] - usual) > distances * scatter:
+                yield run, values[at] - usual, usual
+
+
+@witness("start and end of the record", "uptime of the node")
+def uptimes(case: Hearing) -> Iterator[Fault]:
+    """Find runs whose time is another than the node's uptime gave when they were recorded."""
+    for run in case.runs:
+        counted = run.section("accounting").get("elapsed")
+        took = float(run.row["elapsed"])
+        if isinstance(counted, int | float) and abs(counted - took) > _UPTIME:
+            what = f"says {took:.4g} s, its own accounting {counted:.4g} s"
+            yield case.of_run(run, what, "correct start and end", key="end")
