@@ -20,7 +20,7 @@ from analysis.datasets.run import Read
 from analysis.importing import documents, hardware, launch, scheduler
 from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
-from analysis.readers import unknown
+from analysis.readers import search, unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.text import decode, may_match
 from analysis.schema.registry import blank
@@ -181,6 +181,9 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
         source.why = "is a document or a program, no output"
     else:
         _text(data, source)
+        # An ingest searches a longer text for power logs too, also further down.
+        if parsed and len(data) <= readers.HEAD_BYTES:
+            parsed.put(source.digest, source.file.base, [])
 
 
 def engines_of(data: bytes, name: str) -> list[str]:
@@ -324,7 +327,7 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
         (match.start(), row.engine)
         for row in readers.rows()
         if row.first_line
-        for match in re.finditer(row.first_line.encode(), data, re.MULTILINE)
+        for match in search.matches(row.first_line.encode(), data)
     )
     if not starts or any(engine == "hpcc" for _, engine in starts):
         return []
@@ -350,7 +353,7 @@ def printed_dates(data: bytes) -> dict[str, float]:
     facts: dict[str, float] = {}
     for name, patterns, part in (("date", _STARTS, data[:_BESIDE]), ("date_end", _ENDS, data[-_TAIL:])):
         text = decode(as_utf8(part))
-        found = (re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+        found = (search.first(pattern, text) for pattern in patterns)
         match = next((one for one in found if one), None)
         if match and (seconds := scheduler.moment(match[1])):
             facts[name] = seconds
@@ -360,7 +363,7 @@ def printed_dates(data: bytes) -> dict[str, float]:
 def printed_host(data: bytes) -> dict[str, str]:
     """Return the host of a program's first process, if the program prints it."""
     text = decode(as_utf8(data[:_BESIDE]))
-    found = (re.search(pattern, text, re.MULTILINE) for pattern in _HOSTS)
+    found = (search.first(pattern, text) for pattern in _HOSTS)
     return next(({"host": match[1]} for match in found if match), {})
 
 

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from analysis.readers import search
+
 Facts = dict[str, Any]
 
-_COMMAND = re.compile(r"^Command line:[ \t]*\n[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
+_COMMAND = r"^Command line:[ \t]*\n[ \t]+(\S.*)$"  # GROMACS
 _LAUNCHER = re.compile(
     r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun|jsrun|lrun|prun|runjob|poe|ccc_mprun"
     r"|flux run)(?:[.\w-]*)(?=[ \t])"
@@ -19,6 +21,7 @@ _PER_NODE = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
 _OF_NODES = re.compile(r"(?<!\S)(?:-N ?|--nodes[ =])(\d+)(?!\S)")
 _BY_NODES = re.compile(r"(?:\S*/)?(?:srun|flux run|lrun|prun|ccc_mprun)\b")
 _LIBRARIES = "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MV2 PSM PSM2 FI HCOLL NCCL MKL OPENBLAS MALLOC"
+_SET = [f"{name}_" for name in _LIBRARIES.split()]
 _SETTING = re.compile(
     rf"^[ \t]*(?:export[ \t]+|setenv[ \t]+)?((?:{_LIBRARIES.replace(' ', '|')})_\w+)"
     r"[= \t][ \t]*[\"']?([^\s\"'$;]*)",
@@ -47,13 +50,13 @@ def stated(text: str) -> Facts:
     """Return what the launch line and the environment in a text state; nothing if two lines differ."""
     facts: Facts = {}
     environment: dict[str, set[str]] = {}
-    for name, value in _SETTING.findall(text):
+    for name, value in _SETTING.findall(text) if any(name in text for name in _SET) else ():
         environment.setdefault(name, set()).add(value)
     if once := {name: values.pop() for name, values in environment.items() if len(values) == 1}:
         facts["environment"] = once
         threads = once.get("OMP_NUM_THREADS", "")
         facts |= {"threads": int(threads)} if threads.isdecimal() else {}
-    if found := _COMMAND.search(text):
+    if found := search.first(_COMMAND, text):
         facts["command"] = " ".join(found[1].split())
     lines = set(_lines(text))
     return facts | (of_line(lines.pop()) if len(lines) == 1 else {})

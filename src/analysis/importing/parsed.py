@@ -35,7 +35,7 @@ class ParsedFiles:
         return out
 
     def put(self, digest: str, name: str, read: Sequence[Read]) -> None:
-        """Keep what each engine read of a file, compressed to a fifth.
+        """Keep what each engine read of a file, compressed to a fifth; nothing of a file that none knows.
 
         The name is a part of the key, because some formats are recognised by it.
         """

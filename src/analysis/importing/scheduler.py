@@ -16,7 +16,6 @@ from typing import Any
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
-from analysis.readers.text import may_match
 
 Facts = dict[str, Any]
 
@@ -247,7 +246,7 @@ _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOT
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
 _HOST = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*)(?:/[\d*-]+| (\d+) \S+@\S+ \S+)?")
 _OF_FLUX = ('"tasks"', '"shell.start"')  # in its jobspecs and events
-_SIGNS = "|".join(map(re.escape, (*_OF_FLUX, *(sign for one in SCHEDULERS for sign in one.signs))))
+_SIGNS = (*_OF_FLUX, *(sign for one in SCHEDULERS for sign in one.signs))
 _FLUX = re.compile(r"^\{\"(?:resources|timestamp|version)\": ?.*\}$", re.MULTILINE)
 
 
@@ -270,7 +269,7 @@ def directives(text: str) -> dict[str, str]:
 
 def reported(text: str) -> tuple[Facts, str]:
     """Return what a batch system reports of a job, and the name of the batch system."""
-    if not may_match(_SIGNS, text):
+    if not any(sign in text for sign in _SIGNS):
         return {}, ""
     for scheduler in SCHEDULERS:
         signed = any(sign in text for sign in scheduler.signs)

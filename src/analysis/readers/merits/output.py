@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.readers import search
 from analysis.readers.base import Faults, as_utf8, labelled
 from analysis.readers.format import Format
 from analysis.readers.text import TAG, decode, integer, is_number, number
@@ -113,7 +114,8 @@ class Output:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        return np.fromiter((m.start() for m in re.finditer("\n", self.text)), dtype=np.int64)
+        characters = np.frombuffer(self.text.encode("utf-32-le"), dtype="<u4")
+        return np.flatnonzero(characters == ord("\n"))
 
     def line(self, offset: int) -> int:
         """Return the 1-based line of an offset."""
@@ -121,12 +123,12 @@ class Output:
 
     def find(self, pattern: str) -> Iterator[tuple[int, re.Match[str]]]:
         """Give each match of a pattern, whose ``^`` and ``$`` are those of lines, with its line."""
-        for match in re.finditer(pattern, self.text, re.MULTILINE):
+        for match in search.matches(pattern, self.text):
             yield self.line(match.start()), match
 
     def first(self, pattern: str) -> str:
         """Return what the first match of a pattern has in its first group that matched; empty without."""
-        match = re.search(pattern, self.text, re.MULTILINE)
+        match = search.first(pattern, self.text)
         return next((group.strip() for group in match.groups() if group), "") if match else ""
 
     def add(self, merit: str, text: str, unit: str, line: int, **more: Any) -> None:

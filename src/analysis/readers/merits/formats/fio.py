@@ -9,7 +9,7 @@ from analysis.base.errors import ReadError
 from analysis.readers.base import as_utf8
 from analysis.readers.format import Format
 from analysis.readers.merits.output import Document, Output, agree, integer_of, items, text_of
-from analysis.readers.text import number
+from analysis.readers.text import contains, number
 
 FORMAT = Format(
     engine="fio", kind="merits", tool="fio", marks=((b'"fio version"', b'"jobs"'), (b";fio-",)),
@@ -25,7 +25,7 @@ _LINE = r"^(?P<kind>[345]);fio-(?P<version>[^;]+);(?P<job>[^;]*);\d+;(?P<error>-
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes hold fio's JSON, also after its warnings, or a line of its terse output."""
-    return (b'"fio version"' in head and b'"jobs"' in head) or _TERSE.search(head) is not None
+    return (b'"fio version"' in head and b'"jobs"' in head) or contains(head, _TERSE, b";fio-")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
