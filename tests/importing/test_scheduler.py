@@ -156,6 +156,84 @@ def test_sge__accounting_of_several_jobs_and_a_file_of_hosts() -> None:
     }  # fmt: skip
 
 
+UGE = """[ada@login ~]$ qacct -j 9447715
+==============================================================
+qname        long.q
+hostname     h01u07
+jobname      lj
+jobnumber    9447715
+taskid       undefined
+pe_taskid    1.h05u11
+start_time   03/06/2017 17:49:52.110
+end_time     03/06/2017 17:49:55.000
+granted_pe   impi3
+slots        64
+exit_status  0
+ru_wallclock 3.890
+==============================================================
+qname        long.q
+hostname     h01u07
+jobname      lj
+jobnumber    9447715
+taskid       undefined
+pe_taskid    NONE
+start_time   03/06/2017 17:49:50.505
+end_time     03/06/2017 17:56:47.464
+granted_pe   impi3
+slots        64
+failed       0
+exit_status  0
+ru_wallclock 416.959
+maxvmem      322.164M
+"""
+CATCH = "-unique -catch_rsh /var/spool/uge814/h01u07/active_jobs/9447715.1/pe_hostfile\nh01u07\nh05u11\n"
+
+
+def test_sge__dates_with_milliseconds_behind_a_prompt_and_the_row_of_the_whole_job() -> None:
+    jobs, name = scheduler.jobs(UGE)
+    assert (name, list(jobs)) == ("SGE", ["9447715"])
+    job = jobs["9447715"]
+    assert (job["start"], job["end"]) == (at(2017, 3, 6, 17, 49, 50), at(2017, 3, 6, 17, 56, 47))
+    assert (job["slots"], job["walltime"], job["exit_code"]) == (64, 416.0, 0)
+
+
+def test_sge__what_the_start_of_a_parallel_job_prints() -> None:
+    found = {"job": "9447715", "nodes": 2, "node_list": "h01u07,h05u11"}
+    assert scheduler.reported(CATCH) == (found, "SGE")
+    every_slot = CATCH.replace("-unique ", "").replace("h01u07\n", "h01u07\nh01u07\n", 1)
+    assert scheduler.reported(every_slot)[0] == {**found, "slots": 3}
+
+
+def test_import__files_of_sge_pjm_and_cobalt_are_those_of_their_job(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """No output states its job: the name of the file does, as each of the three names it."""
+    tree = tmp_path / "tree"
+    for folder in ("sge", "fugaku", "theta"):
+        (tree / folder).mkdir(parents=True)
+    (tree / "sge" / "lj.o9447715").write_text(log(9.5))
+    (tree / "sge" / "lj.po9447715").write_text(CATCH)
+    (tree / "sge" / "qacct.txt").write_text(UGE)
+    (tree / "fugaku" / "lj.sh.43607196.out").write_text(log(9.6))
+    (tree / "fugaku" / "lj.sh.43607196.stats").write_text(stats(43607196))
+    (tree / "theta" / "11781.output").write_text(log(9.7))
+    (tree / "theta" / "11781.cobaltlog").write_text(cobalt(11781))
+    runs: dict[str, dict[str, Any]] = imported(tree)
+    found = {source.partition("/")[0]: one for source, one in runs.items()}
+    facts = {
+        name: (one["job_id"], one["nodes"], one["end"] - one["start"], one["exit_code"])
+        for name, one in found.items()
+    }
+    assert facts == {
+        "sge": ("9447715", 2, 417.0, 0),
+        "fugaku": ("43607196", 12, 54.0, 0),
+        "theta": ("11781", 12, 67.0, 137),
+    }
+    assert found["sge"]["node_list"] == "h01u07,h05u11"
+    where = {name: one["imported"]["factors"]["nodes"] for name, one in found.items()}
+    assert where == {"sge": "SGE", "fugaku": "PJM", "theta": "Cobalt"}
+
+
 def test_pbs__accounting_of_its_server() -> None:
     row = (
         "04/05/2017 13:06:53;E;45.master.example;user=ada group=ada jobname=lj queue=short ctime=1491390300 "
@@ -297,6 +375,90 @@ def test_pjm__its_statistics_and_its_directives() -> None:
     assert scheduler.requested(script) == {
         "nodes": 256, "ranks": 1024, "ranks_per_node": 4, "frequency": 2.2, "queue": "small",
     }  # fmt: skip
+
+
+def stats(job: int) -> str:
+    """Return what Fugaku writes of a job into its file of statistics, shortened."""
+    return f"""Job Statistical Information
+
+ JOB ID                       : {job}
+ HOST NAME                    : fn02sv05
+ JOB NAME                     : lj.sh
+ JOB TYPE                     : BATCH
+ STATE                        : RUN
+ EXIT CODE                    : 0
+ RESOURCE UNIT                : rscunit_ft01
+ RESOURCE GROUP               : small
+ NODE NUM (REQUIRE)           : 12
+ NODE NUM (ALLOC)             : 12:2x3x2
+ ELAPSE TIME (LIMIT)          : 00:10:00 (600)
+ ELAPSE TIME (USE)            : 00:00:54 (54)
+ JOB START DATE               : 2021/04/05 11:03:33
+ JOB END DATE                 : 2021/04/05 11:04:27
+"""
+
+
+def cobalt(job: int, day: int = 24, code: int = 137) -> str:
+    """Return the log that Cobalt keeps of a script on Theta, shortened."""
+    stamp = f"Wed Aug {day} 02:48:58 2016 +0000 (UTC)"
+    return f"""Jobid: {job}
+qsub --mode script -A Performance -n 12 -t 0:20 -O topo -q cache-quad lj.sh
+Wed Aug {day} 02:47:40 2016 +0000 (UTC) submitted with cwd set to: /home/ada
+jobid {job} submitted from terminal /dev/pts/13
+{stamp} Command: '/home/ada/lj.sh'
+{stamp} Environment:
+{stamp} COBALT_PARTNAME=3276-3287
+{stamp} COBALT_JOBID={job}
+{stamp} COBALT_JOBSIZE=12
+{stamp} Info: stdin received from /dev/null
+Wed Aug {day} 02:50:05 2016 +0000 (UTC) Info: task completed normally with an exit code of {code}; initiating
+"""
+
+
+def test_cobalt__a_script_is_not_booted() -> None:
+    assert scheduler.reported(cobalt(11781)) == (
+        {
+            "job": "11781", "nodes": 12, "queue": "cache-quad", "exit_code": 137,
+            "start": at(2016, 8, 24, 2, 48, 58), "end": at(2016, 8, 24, 2, 50, 5),
+        },
+        "Cobalt",
+    )  # fmt: skip
+
+
+def test_jobs__several_reports_in_one_file() -> None:
+    """Cobalt and pjstat append; LSF's mails are saved in one folder's file."""
+    both = cobalt(11781) + cobalt(11795, 25, 0)
+    jobs, name = scheduler.jobs(both)
+    assert (name, [(job, one["exit_code"], one["nodes"]) for job, one in jobs.items()]) == (
+        "Cobalt",
+        [("11781", 137, 12), ("11795", 0, 12)],
+    )
+    assert scheduler.reported(both)[0].get("job") is None
+    jobs, name = scheduler.jobs(stats(7) + stats(8).replace(":27", ":37"))
+    assert (name, [one["end"] - one["start"] for one in jobs.values()]) == ("PJM", [54.0, 64.0])
+    jobs, name = scheduler.jobs(lsf(481, ("cn056",)) + lsf(482, ("cn061", "cn080")))
+    assert (name, [(job, one["nodes"]) for job, one in jobs.items()]) == ("LSF", [("481", 1), ("482", 2)])
+    assert scheduler.jobs(cobalt(11781)) == scheduler.jobs(lsf(481, ("cn056",))) == ({}, "")
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_import__each_result_of_several_mails_of_lsf_has_its_own_job(
+    above: bool, tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    text = ""
+    for number, hosts in enumerate((("cn056", "cn061"), ("cn080",), ("cn081",)), 1):
+        mail, own = lsf(480 + number, hosts, day=number), log(9.5 + number)
+        said = "The output (if any) is above this job summary."
+        text += own + mail.replace("The output (if any) follows:", said) if above else mail + own
+    (tree / "all.out").write_text(text)
+    runs = imported(tree)
+    assert sorted((one["job_id"], one["nodes"], one["start"]) for one in runs.values()) == [
+        ("481", 2, at(2017, 3, 1, 11, 31, 20)),
+        ("482", 1, at(2017, 3, 2, 11, 31, 20)),
+        ("483", 1, at(2017, 3, 3, 11, 31, 20)),
+    ]
 
 
 def test_cobalt__its_log() -> None:

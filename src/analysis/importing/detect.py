@@ -39,9 +39,9 @@ _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
 _JOBS = (
     r"slurm[-_](\d+(?:_\d+)?)",
-    r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
+    r"\.(?:p?[oe]|i)(\d{2,})(?:[.-]\d+)?(?=$|\.)",
     r"(?:^|[-_.])job[-_.]?(?:id)?[-_.]?(\d{2,})",
-    r"(?:^|[-_.])(\d{4,10})(?=\.(?:out|err|log|o|e|txt)$)",
+    r"(?:^|[-_.])(\d{4,10})(?=\.(?:out(?:put)?|err(?:or)?|log|cobaltlog|stats?|o|e|txt)$)",
     r"^(\d{4,10})$",
 )
 _STAMP = re.compile(
@@ -246,6 +246,7 @@ def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFi
             source.parts = []
             _parse(data, engines[0], 0, -1, source)
         _assign_steps(data, source.parts)
+        _assign_jobs(data, source)
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
@@ -273,6 +274,17 @@ def _assign_steps(data: bytes, parts: Sequence[ResultPart]) -> None:
         part.facts |= {name: step[of] for name, of in dates.items() if of in step}
         part.facts |= {name: step[name] for name in ("nodes", "node_list", "exit_code") if name in step}
         part.facts = {"ranks": step["ranks"]} | part.facts if "ranks" in step else part.facts
+
+
+def _assign_jobs(data: bytes, source: Observation) -> None:
+    """Give each result of a file the job that reports it, if the file has the reports of several jobs."""
+    text = data.decode("utf-8", errors="surrogateescape")
+    for one in scheduler.reports_of_jobs(text) if len(source.parts) > 1 and b"Sender: LSF" in data else ():
+        source.jobs[one.job] = {**one.facts, "batch": one.batch}
+        begin, end = (len(text[:at].encode("utf-8", errors="surrogateescape")) for at in (one.begin, one.end))
+        for part in source.parts:
+            if begin <= part.begin < end:
+                part.facts["job"] = one.job
 
 
 def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> list[xr.Dataset]:

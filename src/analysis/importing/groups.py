@@ -11,8 +11,8 @@ from analysis.base.words import STAMPS
 from analysis.importing.detect import Observation, ResultPart
 
 _ENDINGS = re.compile(
-    r"(?:[._-](?:out|err|error|log|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e|stdout|stderr|power|"
-    r"gz|xz|zst|[oe]\d+))+$",
+    r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
+    r"|stdout|stderr|power|gz|xz|zst|(?:p?[oe]|i)\d+))+$",
     re.IGNORECASE,
 )
 _SLACK = 2.0  # s; Slurm counts whole seconds

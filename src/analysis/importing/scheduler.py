@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from analysis.base.errors import ConfigError
@@ -37,8 +38,10 @@ class Scheduler:
 # A number and a word of an option, dates, a duration.
 _N, _W = r"[ =]*\"?(\d+)\"?(?![\w-])", r"[ =]*[\"']?([^\s\"']+)"
 _DATE = r"[ \t]*([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: [A-Z]+)? \d{4}(?: [-+]\d{4}| \d{10})?)"
+_US = r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
 _ISO, _HMS = r"(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d)", r"(\d+:\d\d:\d\d)"
 _USED = r"^(?:Resources|Rsrc Used|Used resources): .*\b"  # of PBS's epilogues
+_STARTED = r"^(?:-unique )?-catch_rsh /\S*/active_jobs/"  # by SGE's start of a parallel job
 _QSUB = r"^(?:\S*/)?qsub(?:\.py)? .*?(?<!\S)"  # of Cobalt's log
 
 SCHEDULERS = (
@@ -129,16 +132,18 @@ SCHEDULERS = (
             "queue": r"(?<!\S)-q[ \t]+(\S+)",
             "feature": rf"(?<!\S)-l[ \t]+(?:\S*,)?(?:cputype|cpu_type|feature)={_W}",
         },
-        ("NSLOTS=", "jobnumber ", " UNDEFINED\n"),
+        ("NSLOTS=", "jobnumber ", " UNDEFINED\n", "-catch_rsh /"),
         {
-            "job": r"^JOB_ID=(\d+)|^jobnumber +(\d+)",
+            "job": rf"^JOB_ID=(\d+)|^jobnumber +(\d+)|{_STARTED}(\d+)\.",
             "nodes": r"^NHOSTS=(\d+)",
             "slots": r"^NSLOTS=(\d+)|^slots +(\d+)",
             "queue": r"^QUEUE=(\S+)|^qname +(\S+)",
             "job_name": r"^jobname +(\S+)",
-            "hosts": r"^((?:[\w.-]+ \d+ \S+@\S+ \S+\n)+)",  # a file of hosts of a parallel job
-            "start": rf"^start_time +{_DATE}",
-            "end": rf"^end_time +{_DATE}",
+            # A file of hosts of a parallel job, or what its start printed of it.
+            "hosts": rf"^((?:[\w.-]+ \d+ \S+@\S+ \S+\n)+)|{_STARTED}\S+\n((?:[A-Za-z][\w.-]*\n)+)",
+            "start": rf"^start_time +(?:{_DATE}|{_US})",
+            "end": rf"^end_time +(?:{_DATE}|{_US})",
+            "walltime": r"^ru_wallclock +(\d+)",
             "memory": r"^maxvmem +([\d.]+ ?\w+)",
             "exit_code": r"^exit_status +(\d+)",
         },
@@ -199,12 +204,13 @@ SCHEDULERS = (
         },
         ("COBALT_", "with cwd set to"),
         {
-            "job": r"^Jobid: (\d+)|^COBALT_JOBID=(\d+)|'COBALT_JOBID=(\d+)'",
+            "job": r"^Jobid: (\d+)|(?:^|\) |')COBALT_JOBID=(\d+)",
             "nodes": rf"^COBALT_JOBSIZE=(\d+)|{_QSUB}-n (\d+)",
             "ranks": r"Command: .*'--np' '(\d+)'",
             "ranks_per_node": r"Command: .*'--ranks-per-node' '(\d+)'",
             "queue": rf"{_QSUB}-q (\S+)",
             "start": rf"^{_DATE}.*(?:Initiating boot|Starting Resource_Prologue)",
+            "begun": rf"^{_DATE}.*\) Command: '",  # a script is not booted
             "end": rf"^{_DATE}.*task completed",
             "exit_code": r"task completed \w+ with an exit code of (\d+)",
         },
@@ -243,6 +249,13 @@ _FORMS = (
 )
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOTALL)  # of qacct
+# The beginning of what is reported of a job, where one text has those of several.
+_BEGINS = {
+    "LSF": re.compile(r"^Sender: LSF System", re.MULTILINE),
+    "PJM": re.compile(r"^ *JOB ID +: \d", re.MULTILINE),
+    "Cobalt": re.compile(r"^Jobid: \d", re.MULTILINE),
+}
+_ABOVE = "The output (if any) is above this job summary"  # of LSF
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
 _HOST = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*)(?:/[\d*-]+| (\d+) \S+@\S+ \S+)?")
 _OF_FLUX = ('"tasks"', '"shell.start"')  # in its jobspecs and events
@@ -280,19 +293,62 @@ def reported(text: str) -> tuple[Facts, str]:
 
 
 def jobs(text: str) -> tuple[dict[str, Facts], str]:
-    """Return the jobs of an accounting table of SGE or PBS, and the name of the batch system."""
+    """Return the jobs of a table or of several reports of a batch system, and the name of that."""
     found: dict[str, Facts] = {}
     name = ""
-    if text.startswith("====") and (blocks := _JOBS.findall(text)):
+    if "\nqname " in text and (blocks := _JOBS.findall(text)):
         reports = next(one.reports for one in SCHEDULERS if one.name == "SGE")
         rows, name = [_facts(block, reports) for block in blocks], "SGE"
+        # Of a job whose ranks are accounted too, the row of the job is the longest.
+        rows.sort(key=lambda row: float(row.get("end", 0.0)) - float(row.get("start", 0.0)))
         found = {str(row["job"]): row for row in rows if "job" in row}
+    elif several := reports_of_jobs(text):
+        name = several[0].batch
+        for one in several:
+            found.setdefault(one.job, one.facts)
     elif ";E;" in text and (ended := _ENDED.findall(text)):
         reports = next(one.reports for one in SCHEDULERS if one.name == "PBS")
         times = {"start": r"\bstart=(\d{9,})", "end": r"\bend=(\d{9,})", "queue": r"\bqueue=(\S+)"}
         times |= {"job_name": r"\bjobname=(\S+)", "nodes": r"unique_node_count=(\d+)"}
         found, name = {job: _facts(row, {**reports, **times}) | {"job": job} for job, row in ended}, "PBS"
     return {job: row | {"batch": name} for job, row in found.items()}, name
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """What a batch system reports of one of several jobs, and where in the text the output of the job is."""
+
+    batch: str
+    job: str
+    facts: Facts
+    begin: int
+    end: int
+
+
+def reports_of_jobs(text: str) -> list[JobReport]:
+    """Return the reports in a text that has those of several jobs; none if there is only one job.
+
+    LSF writes its report before the output of a job or, if that goes to the file at once, behind it.
+    """
+    for scheduler in SCHEDULERS:
+        starts = (
+            [match.start() for match in _BEGINS[scheduler.name].finditer(text)]
+            if scheduler.name in _BEGINS
+            else []
+        )
+        if len(starts) < 2:
+            continue
+        blocks = list(pairwise([*starts, len(text)]))
+        above = _ABOVE in text
+        found = []
+        for at, (begin, end) in enumerate(blocks):
+            facts = _facts(text[begin:end], scheduler.reports)
+            output = (blocks[at - 1][0] if at else 0, begin) if above else (begin, end)
+            if "job" in facts:
+                found.append(JobReport(scheduler.name, str(facts["job"]), facts, *output))
+        if len({one.job for one in found}) > 1:
+            return found
+    return []
 
 
 def _facts(text: str, patterns: Mapping[str, str]) -> Facts:
@@ -303,6 +359,8 @@ def _facts(text: str, patterns: Mapping[str, str]) -> Facts:
         texts = {next((one for one in match.groups() if one), "") for match in matches} - {""}
         values = {repr(value): value for value in map(partial(_converted, name), texts) if value}
         facts |= next(iter(values.values())) if len(values) == 1 else {}
+    if begun := facts.pop("begun", 0.0):
+        facts.setdefault("start", begun)
     if "start" not in facts and "end" in facts and "walltime" in facts:
         facts["start"] = facts["end"] - facts["walltime"]
     elif "end" not in facts and "start" in facts and "walltime" in facts:
@@ -316,7 +374,7 @@ def _converted(name: str, text: str) -> Facts:
     """Convert the text of a fact: hosts to nodes and slots, dates to seconds, sizes to bytes."""
     if name == "hosts":
         return _of_hosts(text)
-    if name in ("start", "end"):
+    if name in ("start", "end", "begun"):
         return {name: seconds} if (seconds := moment(text)) else {}
     if name == "walltime":
         parts = [int(part) for part in text.split(":")]
