@@ -39,6 +39,8 @@ THREADS = {"threads": 1}, {"threads": 4}
 BUILD = {"build": "-O2"}, {"build": "-O3"}
 TUNING = {"tuning": "default"}, {"tuning": "hcoll"}
 CPU = {"cpu": "EPYC 9654"}, {"cpu": "Xeon 8480"}
+MODULES = {"dimm": "DDR5-4800 1R"}, {"dimm": "DDR5-4800 2R"}
+FILLED = ({"ranks_per_node": 8, "ranks": 16}, {"ranks_per_node": 16, "ranks": 32})  # ranks follow
 Setting = Mapping[str, Any]
 
 
@@ -159,6 +161,18 @@ PLANTED = {
     ),
     "more ranks on each of more nodes": Planted(
         [SMALL, LARGE], ("nodes", "ranks_per_node"), (Cause("nodes", 4), Cause("ranks_per_node", 16))
+    ),
+    "ranks on each node and build": Planted(
+        pairwise(FILLED, BUILD),
+        ("build", "ranks_per_node"),
+        (factor(BUILD), Cause("ranks_per_node", 16)),
+    ),
+    "clock, order and host": together(CLOCK, order=(0, 1), host=("n90", "n91")),
+    "memory modules and build in two numbers of threads": Planted(
+        both(pairwise(MODULES, BUILD), "threads", (1, 4)),
+        ("dimm", "build"),
+        (factor(MODULES), factor(BUILD)),
+        8,
     ),
 }
 CASES = [(name, number) for name, one in PLANTED.items() for number in range(len(one.truths))]
