@@ -123,7 +123,7 @@ def test_days__of_which_each_side_has_its_own_cannot_tell(tmp_path: Path) -> Non
     first, second = ["2026-03-01T10:00"] * 6, ["2026-03-02T10:00"] * 6
     got = verdict(ask(tmp_path), campaign([*runs(first, list(SIX), "a"), *runs(second, list(2 * SIX), "b")]))
     assert (got.verdict, got.estimate, got.p) == ("cannot tell", pytest.approx(2.0), None)
-    assert got.reason == "the MPI library or the day: these runs cannot tell"
+    assert got.reason == "these runs cannot tell whether the MPI library or the day is the cause"
 
 
 def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:

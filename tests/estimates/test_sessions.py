@@ -143,7 +143,7 @@ def test_findings__and_slides_of_sides_in_blocks_have_no_full_word() -> None:
     assert SESSION not in STANDING
     numbers = one.sentence[one.sentence.index("(") :]
     assert other.sentence.startswith(f"A against b: 1.249 times as fast in app, in that session {numbers}. ")
-    assert "The MPI library or the order: these runs cannot tell" in other.sentence
+    assert "These runs cannot tell whether the MPI library or the order is the cause" in other.sentence
     assert ONE_AFTER_ANOTHER in other.footnote
     slides = deck(blocked).slides
     assert not [slide for slide in slides if slide.kind == "question" and slide.headline == other.sentence]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.estimates.spelling import ahead, noun, place
+from analysis.estimates.spelling import ahead, alternatives, noun, place, spell_all
+from analysis.estimates.stats import Estimate
 from tests.estimates.hand import campaign, repeats
 
 
@@ -16,6 +17,12 @@ from tests.estimates.hand import campaign, repeats
             ("dual-rank", "single-rank"),
             "dual-rank modules are 1.05 times as fast as single-rank modules",
         ),
+        (
+            "dimm",
+            ("ddr3-1600-dual-rank", "single rank"),
+            "dual-rank DDR3-1600 modules are 1.05 times as fast as single-rank modules",
+        ),
+        ("frequency", (2.25, 2.0), "runs at 2.25 GHz are 1.05 times as fast as runs at 2 GHz"),
         ("target_time", (45, 10), "runs of 45 s reach 1.05 times the rate of runs of 10 s"),
         ("mpi", ("Open MPI 5", "MPICH 4"), "Open MPI 5 is 1.05 times as fast as MPICH 4"),
         ("nodes", (2, 1), "2 nodes are 1.05 times as fast as 1 node"),
@@ -36,3 +43,16 @@ def test_place__memory_has_its_noun_after_its_levels() -> None:
     assert place(own, "dimm", ["dual-rank"]) == "with dual-rank modules"
     assert place(own, "dimm", ["dual-rank", "single-rank"]) == "with dual-rank and single-rank modules"
     assert place(own, "dimm", list("abcdefgh")) == "with all memory modules (8)"
+
+
+@pytest.mark.parametrize(("names", "said"), [("a", "a"), ("ab", "a or b"), ("abcd", "a, b, c or d")])
+def test_alternatives__have_one_or(names: str, said: str) -> None:
+    assert alternatives(list(names)) == said
+
+
+def test_spell_all__of_exact_values_has_no_intervals() -> None:
+    exact = [Estimate(value, value, value, 1, None, 1.0) for value in (1.0, 1.21)]
+    assert spell_all(exact, "×") == ("1 to 1.21×", "exact")
+    assert spell_all([exact[0], Estimate(2.0, 1.5, 2.5, 6, None, 0.95)]) == (
+        "1 to 2.00", "intervals from 1.00 to 2.50"
+    )  # fmt: skip

@@ -214,7 +214,7 @@ def test_confounding__is_named_and_called_no_single_cause(name: str, number: int
         assert {one.causes for one in mixed(found)} == {tuple(planted.named)}
     for one in found:
         if one.word == CONFOUNDED:
-            assert "these runs cannot tell" in one.sentence
+            assert "hese runs cannot tell whether" in one.sentence
             assert " is " not in one.sentence.partition(". ")[0]  # nobody is ahead
             assert one.question.quantity == "speedup"
     # What stands is of a pair of cells that differ in one thing, and which has no effect on it.
@@ -318,8 +318,8 @@ def test_sentence__both_causes_and_the_runs_that_would_tell() -> None:
     assert one.p == pytest.approx(2 / 924)  # no run of one side beats the other, six runs each
     assert re.sub(r" \(1\.1.*?\)", "", one.sentence) == (
         "Open MPI over 25GbE against Intel MPI over HDR100 InfiniBand: 1.200 times as fast in app. "
-        "The link or the MPI library: these runs cannot tell. "
-        "Six runs of Intel MPI over 25GbE would, mixed with six of each side"
+        "These runs cannot tell whether the link or the MPI library is the cause. "
+        "Six runs of Intel MPI over 25GbE, mixed with six of each side, would tell"
     )
     assert one.id == "hand-app-mpi-open-mpi-with-intel-mpi-25gbe-ib-hdr100"
 
@@ -331,8 +331,9 @@ def test_sentence__another_day() -> None:
     )
     assert one.word == CONFOUNDED
     assert one.sentence.endswith(
-        "The MPI library or the day: these runs cannot tell. All of b was measured on another day. "
-        "Six runs of each in mixed order would"
+        "These runs cannot tell whether the MPI library or the day is the cause. "
+        "All of b was measured on another day. "
+        "Six runs of each in mixed order would tell"
     )
 
 
@@ -383,7 +384,7 @@ def test_claim__a_confounded_effect_does_not_hold() -> None:
     claim = Claim("one", "hand", "t", "a is faster", asked, expect)
     (verdict,) = evaluate(Report("hand", "by hand", "us", "2026", (claim,)), campaign(rows))
     assert (verdict.verdict, verdict.reason) == (
-        "cannot tell", "the link or the MPI library: these runs cannot tell",
+        "cannot tell", "these runs cannot tell whether the link or the MPI library is the cause",
     )  # fmt: skip
     (found,) = conclusions(campaign(rows))
     assert verdict.sentence == found.sentence

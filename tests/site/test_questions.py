@@ -84,6 +84,21 @@ def test_question__page_has_claims_campaigns_and_pages(tmp_path: Path) -> None:
     campaigns = {voice.lead.campaign for voice in voices() if voice.lead.evidence != "reported"}
     assert campaigns <= set(re.findall(r"<b>([^<]+)</b>", text))
     assert 'href="interconnect.html"><span class="q">' in text
+    assert 'id="answer"' not in text  # it has no card on the front page
     index = (tmp_path / "out/index.html").read_text()
     assert '<a href="question-link.html">All campaigns</a>' in index
     assert '"question-link.html"' in (tmp_path / "out/data/search.js").read_text()
+
+
+def test_question__page_begins_with_the_answer_of_its_card(tmp_path: Path) -> None:
+    found = [replace(one, sentence="the sentence") for one in site_mock.verdicts()]
+    asked = Front(({**LINK, "claim": "fdr-10gbe"},), {"fdr-10gbe": "12 runs"}, {})
+    build(found, site_mock.pages(tmp_path), site_mock.PROVENANCE, tmp_path / "out", asked=asked)
+    text = (tmp_path / "out/question-link.html").read_text()
+    head = " ".join(re.sub(r"<[^>]+>", " ", text[text.index("<h1>") : text.index('class="strip"')]).split())
+    assert head.startswith(
+        "Is InfiniBand worth it? The report: “FDR InfiniBand is 4.5 times faster than 10GbE” "
+        "✕ does not hold 0.98× [0.95, 1.02] The runs do not show what the report claims. the sentence. "
+        "Rests on 12 runs of our own, on the same hardware and software. Settling it: 12 runs. "
+        "Of 6 claims 5 were tested on the same hardware and software (2 shown, 1 shown in part, 1 not shown, "
+    )

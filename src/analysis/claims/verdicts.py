@@ -34,7 +34,7 @@ from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among, extreme, rank
 from analysis.estimates.finding import LIMITED, Finding, directed
 from analysis.estimates.quantities import QUANTITIES
-from analysis.estimates.spelling import either
+from analysis.estimates.spelling import untold
 from analysis.estimates.stats import FEWEST, LEVEL, MIN_LEVEL, Estimate
 
 HOLDS = "holds"
@@ -165,7 +165,7 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
     if finding.confounded and not (finding.session and finding.confounded.in_session):
-        return UNKNOWN, f"{either(finding.confounded.causes)}: these runs cannot tell"
+        return UNKNOWN, untold(finding.confounded.causes)
     word, reason = rule.judge(claim, finding)
     if finding.session and word != UNKNOWN:
         _, agrees, disagrees = LIMITED[finding.session]

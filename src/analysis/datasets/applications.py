@@ -15,7 +15,13 @@ from analysis.readers.merits.output import figure
 from analysis.schema.campaigns import Application
 
 # Applications of published figures, whose output no reader reads.
-_UNREAD = {"specpower": "SPECpower"}
+_UNREAD = {
+    "openradioss": "OpenRadioss",
+    "opensbli": "OpenSBLI",
+    "radioss": "Radioss",
+    "spec-cpu2006": "SPEC CPU2006",
+    "specpower": "SPECpower",
+}
 
 
 def facts(

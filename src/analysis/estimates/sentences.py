@@ -24,10 +24,10 @@ from analysis.estimates.spelling import (
     MULTIPLES,
     Stratum,
     ahead,
+    alternatives,
     differing,
     display,
     display_unit,
-    either,
     in_cell,
     kept_apart,
     listed,
@@ -44,6 +44,7 @@ from analysis.estimates.spelling import (
     spell,
     spell_all,
     times_of,
+    untold,
     where,
     within,
 )
@@ -126,7 +127,7 @@ class Statement:
         some = f"in {len(found)} of {len(self.found)} comparisons " * (len(found) < len(self.found))
         causes = tuple(dict.fromkeys(cause for one in found for cause in one.causes))
         clear = all(side(upright(asked.quantity, one.estimate)) for one in self.found if one.confounded)
-        words = [f"{some}{either(causes)}: these runs cannot tell", *kept_apart(self.names, causes)]
+        words = [f"{some}{untold(causes)}", *kept_apart(self.names, causes)]
         words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
         return [*(text[:1].upper() + text[1:] for text in words), *notes]
 
@@ -250,7 +251,7 @@ class Statement:
         out = []
         for at, level in enumerate(compare.levels):
             own = self.own(level)
-            name = " or ".join(dict.fromkeys(noun(self.campaign, compare.factor, one) for one in own))
+            name = alternatives([*dict.fromkeys(noun(self.campaign, compare.factor, one) for one in own)])
             link = compare.where[at].get("interconnect") if len(compare.where) > at else None
             if compare.factor == "nodes" and own != [1] and link and not self.confounded:
                 links = self.campaign.resolve("interconnect", link)
@@ -310,7 +311,10 @@ def _limited(text: str, limit: str) -> str:
 
 _RATIOS = ("speedup", "gain", "reduction")
 # A sentence begins with a capital letter, but for names.
-_CAPITALS = re.compile("(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|up) ")
+_CAPITALS = re.compile(
+    "(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|these|up|reductions"
+    "|(?:single|dual|quad)-rank) "
+)
 
 
 def _ratio(answer: Statement) -> str:
@@ -487,10 +491,12 @@ def _stop(answer: Statement) -> str:
     )
     runs = answer.campaign.runs
     levels = runs.loc[runs["run"].isin(found.runs), compare.factor].astype(float)
-    last = estimate.high if levels.empty else levels.max()  # of draws from a model
+    # Draws from a model name no runs.
+    first = min(map(float, answer.compared)) if levels.empty else levels.min()
+    last = estimate.high if levels.empty else levels.max()
     if estimate.value == last:
         text = f"every step up to {value} {f'brings more than {bar}' if bar != '0%' else 'is faster'}"
-        clear = f"clearly up to {low}" if not estimate.low <= levels.min() else "no step is clear"
+        clear = f"clearly up to {low}" if not estimate.low <= first else "no step is clear"
         note = "" if estimate.low == last else f" (by medians; {clear})"
     else:
         text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0%' else 'is slower'}"
@@ -535,20 +541,21 @@ def _level(answer: Statement) -> str:
         value, sure = attached(" to ".join(dict.fromkeys(ends)), display_unit(unit)), ""
     else:
         value, sure = spell_all(estimates, unit)
-    if sure == "exact" and estimates[0].level == 1:
+    if sure == "exact" and all(one.level == 1 for one in estimates):
         sure = ""
     if not answer.decided:
         n = sum(one.n for one in estimates)
         sure = "in a single run" if n == 1 else f"in {n} runs" + " of unlike kinds" * (len(estimates) > 1)
     members = [str(one) for one in asked.members]
     sizes = [f"{one:,}" for one in asked.members if not isinstance(one, str)]
+    names = [one.replace("_", " ") for one in members] if asked.variable == "stated_figure" else members
     several = len(members) > 1
     words = {"take": "take" if several else "takes", "make": "make" if several else "makes"}
-    words |= {"carry": "carry" if several else "carries", "members": listed(members)}
+    words |= {"carry": "carry" if several else "carries", "members": listed(names)}
     if asked.variable == "size_share" and len(sizes) == 2:
         words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
     else:
-        words["sizes"] = f"{listed(members)} B"
+        words["sizes"] = f"{listed(sizes)} B"
     of = f" of {listed(members)}" if members and asked.variable not in LEVELS else ""
     text = f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
     words["times"] = times_of(asked.scale, unit)

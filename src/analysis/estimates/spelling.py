@@ -61,6 +61,12 @@ LEVELS = {
     "energy_per_job": "a job of {application} takes {value}",
     "pair_rate": "the largest pair of ranks of {application} exchanges {value}",
     "mean_power": "{application} draws {value}",
+    "reduction_share": "reductions of dot products take {value} of the time of {application}",
+    "sent_share": "{members} {carry} {value} of the bytes that {application} sends",
+    "message_share": "{sizes} are the sizes of {value} of the calls of {application} that have one",
+    "pair_spread": "the busiest pair of ranks of {application} exchanges {value} the bytes of the least busy",
+    "grid_ratio": "the global grid of {application} has {value} times the points of its ranks' grids",
+    "stated_figure": "a source gives {value} as {members}",
 }
 # The same of a claim whose `scale` multiplies the measure: of a rank to a node, of a second to a run.
 MULTIPLES = {
@@ -113,6 +119,11 @@ def plural(factor: str, level: Level) -> bool:
 def listed(names: Sequence[str]) -> str:
     """List names: ``a``, ``a and b``, ``a, b and c``."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """List names of which one is meant: ``a``, ``a or b``, ``a, b or c``."""
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def slug(*parts: Level) -> str:
@@ -282,7 +293,12 @@ def either(causes: Sequence[str]) -> str:
     """Name several possible causes: ``the link or the MPI library``."""
     other = {ORDER: "order", HOST: "hosts"}
     names = [f"the {'number of ' * _counts(one)}{other.get(one) or label(one)}" for one in causes]
-    return listed(names).replace(" and ", " or ")
+    return alternatives(names)
+
+
+def untold(causes: Sequence[str]) -> str:
+    """Say that runs cannot tell several possible causes apart."""
+    return f"these runs cannot tell whether {either(causes)} is the cause"
 
 
 def _counts(factor: str) -> bool:
@@ -320,17 +336,17 @@ def in_cell(campaign: Campaign, name: str, mixed: Confounded, cell: Stratum) -> 
 
 
 def needed(campaign: Campaign, mixed: Confounded) -> str:
-    """Say which runs would tell: ``six runs of Intel MPI over 25GbE would, mixed with six of each side``."""
+    """Say which runs would tell: ``six runs of each in mixed order would tell``."""
     count = _COUNTS[mixed.repeats] if mixed.repeats < len(_COUNTS) else f"{mixed.repeats:,}"
     same = " on the same hosts" if HOST in mixed.causes else ""
     if not mixed.missing:
-        return f"{count} runs of each in mixed order{same} would"
+        return f"{count} runs of each in mixed order{same} would tell"
     names = [
         in_cell(campaign, noun(campaign, mixed.factor, plain(cell[mixed.factor])), mixed, cell)
         for cell in mixed.missing
     ]
     each = " each" if len(names) > 1 else ""
-    return f"{count} runs{each} of {listed(names)} would, mixed with {count} of each side{same}"
+    return f"{count} runs{each} of {listed(names)}, mixed with {count} of each side{same}, would tell"
 
 
 # ---- numbers
@@ -363,12 +379,13 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
     unit = display_unit(unit)
     if len(estimates) == 1:
         return spell(estimates[0], unit)
+    exact = all(one.bounded and one.low == one.high and one.level >= FULL for one in estimates)
     ordered = sorted(estimates, key=lambda one: one.value)
     ends = [spell(one)[0] for one in (ordered[0], ordered[-1])]
     text = attached(" to ".join(dict.fromkeys(ends)), unit)
     bounded = [one for one in estimates if one.bounded]
-    if not bounded:
-        return text, "no interval"
+    if exact or not bounded:
+        return text, "exact" if exact else "no interval"
     low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
     levels = sorted({f"{one.level:.0%}": one.level for one in bounded}.items(), key=lambda pair: pair[1])
     at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))

@@ -172,7 +172,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "frequency", "machine", "clock frequency that the CPU was set to", "f8", "GHz", upgrade=True,
         aliases=("cpu_frequency", "freq"), label="CPU frequency", before="at", every="all frequencies",
-        level="{} GHz", topics={"CPU frequency": ()},
+        level="{} GHz", subject="runs at {}", plural=True, topics={"CPU frequency": ()},
         paths=(rf"{_S}(?:freq{_G})?(\d\.\d+)[-_]?ghz{_E}", rf"{_S}freq(?:uency)?{_G}(\d\.\d+)"),
     ),
     Factor(
@@ -338,12 +338,16 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "open-mpi": "Open MPI", "openmpi": "Open MPI", "mpich": "MPICH", "intel-mpi": "Intel MPI",
         "platform-mpi": "Platform MPI", "hp-mpi": "HP MPI", "mvapich2": "MVAPICH2", "hpc-x": "HPC-X",
     },
+    "dimm": {"single rank": "single-rank", "dual rank": "dual-rank", "quad rank": "quad-rank"},
     "profiler": {"none": "no profiler", "ipm": "IPM", "mpip": "mpiP"},
 }  # fmt: skip
 _SPELLINGS = (
     ("interconnect", re.compile(r"(\d+)-?gbe"), "{}GbE"),
     ("interconnect", re.compile(r"(\d+)-?gbe-roce"), "{}GbE RoCE"),
     ("interconnect", re.compile(r"ib-([sdqfehnx]dr\d*)"), "{} InfiniBand"),
+    ("dimm", re.compile(r"(ddr\d-\d+)"), "{}"),
+    ("dimm", re.compile(r"(ddr\d-\d+)-single-rank"), "single-rank {}"),
+    ("dimm", re.compile(r"(ddr\d-\d+)-dual-rank"), "dual-rank {}"),
 )
 
 

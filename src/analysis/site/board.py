@@ -128,8 +128,11 @@ class Tally:
 
     @property
     def said(self) -> str:
-        """The verdicts in a few words."""
-        return ", ".join((word.one if n == 1 else word.many).format(n) for word, n in self.words)
+        """What came out, counted: ``3 shown, 2 shown in part``; the verdicts' own words are in `words`."""
+        found = Counter[str]()
+        for word, n in self.words:
+            found[word.outcome] += n
+        return ", ".join(f"{n} {outcome}" for outcome, n in found.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +288,8 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
 
 
 def _counted(one: Tally) -> str:
-    more = one.ground.name not in ("none", CONTRADICTED) or len(one.words) > 1
-    said = one.ground.said.format(one.total)
-    return said + f" ({one.said})" * more
+    more = one.ground.name not in ("none", CONTRADICTED)
+    return one.ground.said.format(one.total) + f" ({one.said})" * more
 
 
 def nearness(verdict: Verdict) -> int:

@@ -80,7 +80,8 @@ def build(
     described = documentation.read(docs) if docs is not None and docs.is_dir() else []
     shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": sections}
     menu = front.menu(asked.questions, read, asked.topics)
-    about = question_pages(asked.questions, board, menu)
+    cards = front.cards(asked.questions, board, asked.prices)
+    about = question_pages(asked.questions, board, menu, cards)
     shared |= {
         "documented": bool(described),
         "facts": provenance,
@@ -88,10 +89,7 @@ def build(
         "asked": {one.name: one for one in about},
         "passport": partial(passport.of_row, axis=board.axis, facts=provenance, marks=_source("marks.svg")),
     }
-    told = {
-        "cards": front.cards(asked.questions, board, asked.prices),
-        "contradictions": front.contradictions(board),
-    }
+    told = {"cards": cards, "contradictions": front.contradictions(board)}
     files = {"index.html": _render("index.html.j2", current="index", **told, **shared)}
     files |= {name: _source(name) for name in ("site.js", "board.js")}
     files |= _data(board, shared)

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.claims.verdict import Verdict
 from analysis.site.board import Board, ClaimRow, Tally, nearness, rows, sentence, tally
-from analysis.site.front import MenuGroup
+from analysis.site.front import Card, MenuGroup
 from analysis.site.page import PageContent
 from analysis.site.words import GROUNDS, VERDICTS, VerdictWord, slug
 
@@ -52,7 +52,8 @@ class Voice:
 class QuestionPage:
     """A question with its claims, what they rest on, what each campaign says, and pages about it.
 
-    `page` is the name of its page, `sentence` the count of its claims in words.
+    `page` is the name of its page, `sentence` the count of its claims in words. `card` is its card of the
+    front page, with the answer; None if it has none there.
     """
 
     name: str
@@ -63,13 +64,21 @@ class QuestionPage:
     sentence: str
     voices: tuple[Voice, ...]
     pages: tuple[PageContent, ...]
+    card: Card | None
 
 
 def question_pages(
-    entries: Iterable[Mapping[str, Any]], board: Board, menu: Sequence[MenuGroup]
+    entries: Iterable[Mapping[str, Any]],
+    board: Board,
+    menu: Sequence[MenuGroup],
+    answers: Iterable[Card] = (),
 ) -> list[QuestionPage]:
-    """Make a page for each entry of the front page about which the reports have a claim."""
+    """Make a page for each entry of the front page about which the reports have a claim.
+
+    `answers` are the cards of the front page.
+    """
     pages = {group.name: group.pages for group in menu}
+    answered = {card.name: card for card in answers if card.row is not None}
     every = rows(board, every=True)
     found = []
     for entry in entries:
@@ -79,12 +88,15 @@ def question_pages(
         if counted:
             question = entry.get("question") or name
             page = f"question-{slug(name).lower()}"
-            voices = _voices(about)
-            found.append(
-                QuestionPage(
-                    name, question, page, about, counted, sentence(counted), voices, pages.get(name, ())
-                )
+            parts = (
+                about,
+                counted,
+                sentence(counted),
+                _voices(about),
+                pages.get(name, ()),
+                answered.get(name),
             )
+            found.append(QuestionPage(name, question, page, *parts))
     return found
 
 

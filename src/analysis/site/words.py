@@ -52,6 +52,11 @@ class VerdictWord:
         """What the word says, in a sentence."""
         return MEANINGS[self.tone if self.word not in MEANINGS else self.word]
 
+    @property
+    def outcome(self) -> str:
+        """What came out, in a word or two that many verdicts share: a sentence that counts has no room."""
+        return _OUTCOMES.get(self.word) or _OUTCOMES.get(self.tone) or self.one.removeprefix("{} ")
+
 
 def _is(word: str, sign: str, tone: Tone, said: str = "", many: str = "") -> VerdictWord:
     one = f"{{}} {said or displayed(word)}"
@@ -89,6 +94,16 @@ MEANINGS = {
     "pipeline": "A test of Benchbook itself, and no evidence.",
 }
 
+# What came out, by a verdict's word or else by its tone. A direction, and what the way of running limits, is
+# shown in part.
+_OUTCOMES = {
+    **dict.fromkeys(("holds", "seen at this scale", "an analogue shows it"), "shown"),
+    **dict.fromkeys(("partly", "seen", "like"), "shown in part"),
+    **dict.fromkeys(("fails", "unseen", "unlike"), "not shown"),
+    **dict.fromkeys((PERMITS, "inside the band"), "permitted"),
+    **dict.fromkeys((FORBIDS, "outside the band"), "not permitted"),
+    **dict.fromkeys(("cannot tell", "too wide to tell"), "not clear"),
+}
 
 # How a direction's size ends its word, and how it is said in a sentence that lists by commas.
 _SIZES = {", larger": " but larger", ", size open": " with its size open", ", smaller": " but smaller"}
