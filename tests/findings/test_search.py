@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from analysis.base.errors import ConfigError
+from analysis.estimates.campaign import load_campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Question
 from analysis.estimates.stats import Estimate
@@ -477,3 +478,15 @@ def test_plans__machines_alike_in_all_parts_are_compared_and_those_unlike_in_one
     frame.loc[2, PARTS[0]] = "y"
     assert _whole_machines(frame, "a", "b")
     assert not _whole_machines(frame, "a", "c")
+
+
+@pytest.mark.datasets("vm-lulesh")
+def test_search__one_rank_says_nothing_of_how_ranks_communicate() -> None:
+    # s20 ran with one rank, s10 with eight.
+    found = conclusions(load_campaign("vm-lulesh"))
+    talk = [
+        one.sentence for one in found if one.topic in ("MPI calls", "message sizes", "compute and MPI time")
+    ]
+    assert any("s10" in one for one in talk)
+    assert not [one for one in talk if "s20" in one]
+    assert [one for one in found if "s20" in one.sentence and "jobs per day" in one.sentence]

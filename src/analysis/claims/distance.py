@@ -68,7 +68,10 @@ class _Level:
         """Return how far the two are from each other; `NotCoveredError` if this is not declared."""
         distance, why = self._declared(campaign)
         found = level_name(self.factor, self.own) if is_known(self.own) else "not known"
-        return LevelDistance(self.factor, _spelt(self.wanted), found, distance, why)
+        wanted = _spelt(self.wanted)
+        if self.factor == "application":
+            wanted, found = campaign.application_name(wanted), campaign.application_name(found)
+        return LevelDistance(self.factor, wanted, found, distance, why)
 
     def _declared(self, campaign: Campaign) -> tuple[str, str]:
         stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))

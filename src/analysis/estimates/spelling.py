@@ -122,7 +122,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """List names of which one is meant: ``a``, ``a or b``, ``a, b or c``."""
+    """List alternatives: ``a``, ``a or b``, ``a, b or c``."""
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
@@ -297,7 +297,7 @@ def either(causes: Sequence[str]) -> str:
 
 
 def untold(causes: Sequence[str]) -> str:
-    """Say that runs cannot tell several possible causes apart."""
+    """Say that runs cannot separate several possible causes."""
     return f"these runs cannot tell whether {either(causes)} is the cause"
 
 

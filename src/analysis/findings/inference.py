@@ -154,15 +154,22 @@ def _largest(values: Iterable[float | None]) -> float | None:
 
 
 def of_measures(campaign: Campaign) -> Iterator[ConclusionDraft]:
-    """Say what the runs of each application and case are like; benchmarks of messages are left out."""
+    """Say what the runs of each application and case are like; benchmarks of messages are left out.
+
+    The profile of a single rank says nothing of how ranks communicate.
+    """
     runs, calls, micro = campaign.runs, campaign.frame("calls"), set(campaign.frame("micro")["run"])
     runs = runs[runs["valid"] & ~runs["run"].isin(micro)]
+    alone = set(runs.loc[runs["ranks"] == 1, "run"])
+    calls = calls[~calls["run"].isin(alone)]
     for (application, case), part in runs.groupby(["application", "case"], sort=True):
         select: dict[str, Any] = {"application": str(application)}
         if runs.loc[runs["application"] == application, "case"].nunique() > 1 and case:
             select["case"] = str(case)
         for topic, question, unit in _facts(part, calls[calls["run"].isin(part["run"])]):
-            asked = replace(question, select=select)
+            profiled = question.quantity == "set" or MEASURES[question.variable].profile
+            several = {"ranks": {"min": 2}} if profiled and not alone.isdisjoint(part["run"]) else {}
+            asked = replace(question, select=select | several)
             yield from _drafted(topic, asked, unit, campaign)
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims.distance import LOOK_UP
 from analysis.claims.verdict import Verdict
-from analysis.datasets.applications import application_name
-from analysis.estimates.spelling import listed
 from analysis.site.board import Board, ClaimRow, rows, section
 from analysis.site.page import PageContent
 from analysis.site.words import EVIDENCE, VERDICTS
@@ -64,8 +62,7 @@ class Card:
         if lead.evidence not in ("measured", "published"):
             return phrase
         ran = [one for one in lead.distances if one["factor"] == "application" and one["distance"] != "same"]
-        names = [application_name(one) for one in ran[0]["found"].split(", ")] if ran else []
-        of = f" of {listed(names)}" if names else ""
+        of = f" of {ran[0]['found']}" if ran else ""
         runs = len(lead.runs)  # of both sides; `n` counts those of one, or pairs, or groups
         count = f"{runs or 'no'} {phrase if runs != 1 else phrase.replace('runs', 'run', 1)}"
         return f"{count}{of}, {_PLACES[self.row.ground.name]}"
