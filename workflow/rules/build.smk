@@ -23,7 +23,7 @@ rule synthesis:
 
 rule ingest:
     input:
-        raw=raw_files,
+        made=made_files,
         applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
         declaration="config/campaigns/{campaign}.yaml",
     output:
@@ -40,6 +40,7 @@ rule ingest:
     params:
         raw=lambda wildcards: project.raw(wildcards.campaign, Path()),
         processed=lambda wildcards: project.processed(wildcards.campaign, Path()),
+        files=raw_stamp,
         code=code_of(*READ),
     shell:
         "python -m analysis.cli stage --log {log} ingest {params.raw} {params.processed}"

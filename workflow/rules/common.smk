@@ -17,6 +17,7 @@ import analysis
 from analysis.base import project
 from analysis.estimates import contents
 from analysis.base.errors import BenchbookError
+from analysis.base.files import stamp
 from analysis.site.kernels.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
@@ -195,14 +196,30 @@ def page_derived(wildcards):
     return "--derived=yes" if page(wildcards).get("derived") else ""
 
 
-def raw_files(wildcards):
-    """A campaign's raw files; those of a synthetic campaign are not known before it is built."""
+def made_files(wildcards):
+    """What a campaign that was not measured is made from: the model's files, or what a stage generates."""
     folder = project.raw(wildcards.campaign, Path())
     if modelled(wildcards.campaign):
         return sorted(Path("config/model").rglob("*.yaml"))
     if synthetic(wildcards.campaign):
         return [folder / "sacct.txt", folder / "README.md", folder / "runs"]
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    return []
+
+
+def raw_stamp(wildcards):
+    """Digest a campaign's raw files; those of a synthetic campaign are not known before it is built.
+
+    Thousands of raw files as inputs would each be looked at several times.
+    """
+    name = wildcards.campaign
+    return "" if synthetic(name) or modelled(name) else stamped(name)
+
+
+@functools.cache
+def stamped(campaign):
+    return stamp(
+        project.raw(campaign, Path()), Path(f".snakemake/raw-files/{campaign}.json")
+    )
 
 
 def modelled(campaign):

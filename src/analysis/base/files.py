@@ -28,6 +28,8 @@ _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # all of one line; and beyond 4 GiB a reader needs more memory than most machines have.
 _MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
 _MOST_JSON = 64_000_000  # B; a record has some 100 kB
+# Larger files are known by size and date, as Snakemake knows them: their contents would take seconds.
+_SMALL = 1 << 20  # B
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
 RECORD = "run.json"  # what each run states of itself, in its folder
@@ -281,3 +283,39 @@ def one_line(text: str) -> str:
     """Return a text as `printable` does, with blanks for what no page and no slide can hold."""
     plain = text.isascii() and text.isprintable()  # as nearly all are
     return (text if plain else _CONTROL.sub(" ", printable(text))).strip()
+
+
+def stamp(folder: Path, kept: Path) -> str:
+    """Digest names and contents of all files below a folder; a new date on an old file changes nothing.
+
+    What was read is noted in the file `kept`: a file of the same size and date is not read again. A folder
+    that is not there has the stamp of an empty one.
+    """
+    before = read_json(kept)
+    known: dict[str, list[int | str]] = {}
+    for name, entry in _files(folder, ""):
+        state = entry.stat()
+        size, date = state.st_size, state.st_mtime_ns
+        match before.get(name):
+            case [old, day, str(digest)] if (old, day) == (size, date):
+                pass
+            case _:
+                digest = sha256(entry.path) if size <= _SMALL else f"{size} {date}"
+        known[name] = [size, date, digest]
+    if known != before:
+        with contextlib.suppress(OSError):  # where nothing can be written, all is read the next time
+            write_text(kept, json.dumps(known))
+    text = "".join(f"{name}\0{digest}\n" for name, (*_, digest) in sorted(known.items()))
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _files(folder: Path | str, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _files(entry.path, f"{above}{entry.name}/")
+        elif entry.is_file():
+            yield above + entry.name, entry
