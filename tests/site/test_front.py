@@ -99,14 +99,15 @@ def test_contradictions__have_both_numbers_and_their_place(tmp_path: Path) -> No
         "arithmetic": "~20 + ~24 = 44 % (42 to 46) against 50 %; MPI_Wait alone: 49 %",
         "source": {"section": "MPI profiling", "lines": [154, 155]},
         "reason": "the sum is not greater than a half",
+        "note": "one call alone has more",
     }
     text = page(tmp_path, altered("dyna-dimm", **changes))
     section = text[text.index('id="contradictions"') :].partition("</section>")[0]
     assert "1 contradiction inside the reports" in section
     assert section.count("<li>") == 1
     assert (
-        'the sum is not greater than a half. <b class="number">~20 + ~24 = 44 % (42 to 46) against 50 %</b>'
-        in section
+        'the sum is not greater than a half. <b class="number">~20 + ~24 = 44 % (42 to 46) against 50 %</b> '
+        "One call alone has more. <span" in section
     )
     assert "LS-DYNA best practices (2014), MPI profiling, lines 154 and 155 of its text" in section
     without = page(tmp_path, altered("dyna-dimm", evidence="reported", verdict="consistent"))

@@ -91,6 +91,11 @@ class Contradiction:
         return (self.verdict.arithmetic.partition(";")[0] or self.verdict.estimate_text).strip()
 
     @property
+    def note(self) -> str:
+        """What makes the contradiction plain, without its full stop; empty if nothing is noted."""
+        return self.verdict.note[:1].upper() + self.verdict.note[1:]
+
+    @property
     def place(self) -> str:
         """Where the report prints them."""
         lines = [str(line) for line in self.verdict.source.get("lines", ())]
