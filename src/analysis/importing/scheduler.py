@@ -17,6 +17,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
+from analysis.readers import search
 
 Facts = dict[str, Any]
 
@@ -251,9 +252,9 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOTALL)  # of qacct
 # The beginning of what is reported of a job, where one text has those of several.
 _BEGINS = {
-    "LSF": re.compile(r"^Sender: LSF System", re.MULTILINE),
-    "PJM": re.compile(r"^ *JOB ID +: \d", re.MULTILINE),
-    "Cobalt": re.compile(r"^Jobid: \d", re.MULTILINE),
+    "LSF": r"^Sender: LSF System",
+    "PJM": r"^ *JOB ID +: \d",
+    "Cobalt": r"^Jobid: \d",
 }
 _ABOVE = "The output (if any) is above this job summary"  # of LSF
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
@@ -330,12 +331,8 @@ def reports_of_jobs(text: str) -> list[JobReport]:
 
     LSF writes its report before the output of a job or, if that goes to the file at once, behind it.
     """
-    for scheduler in SCHEDULERS:
-        starts = (
-            [match.start() for match in _BEGINS[scheduler.name].finditer(text)]
-            if scheduler.name in _BEGINS
-            else []
-        )
+    for scheduler in (one for one in SCHEDULERS if one.name in _BEGINS):
+        starts = [match.start() for match in search.matches(_BEGINS[scheduler.name], text)]
         if len(starts) < 2:
             continue
         blocks = list(pairwise([*starts, len(text)]))

@@ -15,7 +15,8 @@ _STEP = 1.0  # s, what both take if they are not asked for another
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether a line has the headings of one of the two, with a column of power or energy."""
-    lines = head[:16_384].decode(errors="replace").split("\n")
+    begin = head[:16_384]
+    lines = begin.decode(errors="replace").split("\n") if b"gpu" in begin or b"Entity" in begin else ()
     return any(_HEAD.match(line) and set(line.split()) & {*_POWER, *_ENERGY} for line in lines)
 
 

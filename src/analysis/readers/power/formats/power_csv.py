@@ -15,7 +15,9 @@ _HEAD_LINES = 25
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether the file begins with headings of time and power, and has stamps below them."""
-    lines = head.decode("utf-8-sig", errors="replace").splitlines()[:_HEAD_LINES]
+    # After so many newlines there are at least as many lines, whatever else ends one.
+    begin = b"\n".join(head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES])
+    lines = begin.decode("utf-8-sig", errors="replace").splitlines()[:_HEAD_LINES]
     try:
         layout = find(lines, HEADINGS, None, name)
     except ReadError:
