@@ -173,7 +173,10 @@ def test_to_tell__writes_precisely_the_runs_that_tell(
     # In mixed order: of the first nine runs some are of each cell.
     assert {run.cell for run in runs[:9]} == {run.cell for run in runs}
     written = yaml.safe_load((aliased / "config/campaigns/summer.yaml").read_text(encoding="utf-8"))
-    assert "Six runs of Intel MPI 2021 over 25GbE would" in written["notes"][0]
+    assert (
+        "Six runs of Intel MPI 2021 over 25GbE, mixed with six of each side, would tell"
+        in written["notes"][0]
+    )
     assert written["names"] == {"interconnect": {"25gbe": "the slow link"}}
     names = load("summer", aliased).launch.mpi
     assert {one.name for one in names.values()} == {"Open MPI 5.0", "Intel MPI 2021"}
