@@ -70,3 +70,20 @@ def test_stamp__a_damaged_note_costs_one_more_reading(folder: Path, noted: str) 
 def test_stamp__of_a_folder_that_is_not_there_is_that_of_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert stamp(tmp_path / "none", tmp_path / "k") == stamp(tmp_path / "empty", tmp_path / "k")
+
+
+def test_stamp__goes_on_where_a_file_or_a_folder_cannot_be_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = folder / "raw"
+    (raw / "round").symlink_to(raw)  # a folder in itself
+    (raw / "gone").symlink_to("nowhere")
+    os.mkfifo(raw / "pipe")
+    whole = stamp(raw, folder / "a.json")
+
+    def sha256(path: str) -> str:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(files, "sha256", sha256)
+    assert stamp(raw, folder / "b.json") != whole
+    assert stamp(raw, folder / "a.json") == whole  # known by size and date

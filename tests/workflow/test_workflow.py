@@ -116,13 +116,21 @@ def test_workflow__a_changed_module_rebuilds_what_it_can_reach(
 
 
 @pytest.mark.slow
-def test_workflow__rebuilds_one_campaign_when_its_raw_file_changes(built: Path) -> None:
+@pytest.mark.parametrize("change", ["changed", "added", "removed"])
+def test_workflow__rebuilds_one_campaign_when_its_raw_files_change(built: Path, change: str) -> None:
     path = built / "data/raw/two/runs/023/run.json"
     before = path.read_text()
-    path.write_text(before.replace('"exit_code": 0', '"exit_code": 1'))
-    assert path.read_text() != before
+    if change == "changed":
+        path.write_text(before.replace('"exit_code": 0', '"exit_code": 1'))
+        assert path.read_text() != before
+    elif change == "added":
+        (path.parent / "more.txt").write_text("more")
+    else:
+        path.unlink()
     jobs = planned(built)
     path.write_text(before)
+    (path.parent / "more.txt").unlink(missing_ok=True)
+    assert planned(built) == {}
     rebuilt = {"ingest campaign=two", "verdicts campaign=two", "page_without_figure page=second", "site"}
     assert jobs.keys() >= rebuilt
     assert not [job for job in jobs if "campaign=one" in job or "page=first" in job]

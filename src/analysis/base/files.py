@@ -289,7 +289,8 @@ def stamp(folder: Path, kept: Path) -> str:
     """Digest names and contents of all files below a folder; a new date on an old file changes nothing.
 
     What was read is noted in the file `kept`: a file of the same size and date is not read again. A folder
-    that is not there has the stamp of an empty one.
+    that is not there has the stamp of an empty one; what cannot be read is for the ingest to complain of.
+    Linked folders are not entered.
     """
     before = read_json(kept)
     known: dict[str, list[int | str]] = {}
@@ -300,7 +301,8 @@ def stamp(folder: Path, kept: Path) -> str:
             case [old, day, str(digest)] if (old, day) == (size, date):
                 pass
             case _:
-                digest = sha256(entry.path) if size <= _SMALL else f"{size} {date}"
+                digest = _digest(entry.path) if size <= _SMALL else ""
+                digest = digest or f"{size} {date}"
         known[name] = [size, date, digest]
     if known != before:
         with contextlib.suppress(OSError):  # where nothing can be written, all is read the next time
@@ -309,13 +311,20 @@ def stamp(folder: Path, kept: Path) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _digest(path: str) -> str:
+    try:
+        return sha256(path)
+    except OSError:
+        return ""
+
+
 def _files(folder: Path | str, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         entries = list(os.scandir(folder))
-    except FileNotFoundError:
+    except OSError:
         return
     for entry in entries:
-        if entry.is_dir():
+        if entry.is_dir(follow_symlinks=False):
             yield from _files(entry.path, f"{above}{entry.name}/")
         elif entry.is_file():
             yield above + entry.name, entry
