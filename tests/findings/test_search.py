@@ -277,9 +277,8 @@ def test_search__clusters_that_differ_with_a_link_are_named() -> None:
     (one,) = of(rows)
     assert one.topic == "interconnect"
     assert "other too: cluster A and B" in one.footnote
-    assert (
-        "These runs cannot tell whether the cluster or the link is the cause." in one.sentence
-    )  # no run states a processor
+    # No run states a processor.
+    assert "These runs cannot tell whether the cluster or the link is the cause." in one.sentence
     (known,) = of([{**row, "cpu": "EPYC"} for row in rows])
     assert (known.word, known.sentence[:42]) == (DIFFERS, "10GbE is 1.200 times as fast as 1GbE in ap")
 

@@ -211,8 +211,7 @@ def raw_stamp(wildcards):
 
     Thousands of raw files as inputs would each be looked at several times.
     """
-    name = wildcards.campaign
-    return "" if synthetic(name) or modelled(name) else stamped(name)
+    return "" if made_files(wildcards) else stamped(wildcards.campaign)
 
 
 @functools.cache

@@ -294,7 +294,9 @@ def stamp(folder: Path, kept: Path) -> str:
     """
     before = read_json(kept)
     known: dict[str, list[int | str]] = {}
-    for name, entry in _files(folder, ""):
+    for name, entry in entries_below(folder, tolerant=True):
+        if not entry.is_file():
+            continue
         state = entry.stat()
         size, date = state.st_size, state.st_mtime_ns
         match before.get(name):
@@ -318,13 +320,21 @@ def _digest(path: str) -> str:
         return ""
 
 
-def _files(folder: Path | str, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def entries_below(
+    folder: Path | str, above: str = "", *, tolerant: bool = False
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Give all that is below a folder but folders, by its path from there; linked folders are not entered.
+
+    An OSError if a folder cannot be listed; it is left out if `tolerant`.
+    """
     try:
         entries = list(os.scandir(folder))
     except OSError:
+        if not tolerant:
+            raise
         return
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            yield from _files(entry.path, f"{above}{entry.name}/")
-        elif entry.is_file():
+            yield from entries_below(entry.path, f"{above}{entry.name}/", tolerant=tolerant)
+        else:
             yield above + entry.name, entry

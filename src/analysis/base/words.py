@@ -93,6 +93,11 @@ def displayed(word: str) -> str:
     return _DISPLAYED.get(word, word)
 
 
+def capitalised(text: str) -> str:
+    """Begin a text with a capital letter, and leave the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def attached(value: str, unit: str) -> str:
     """Put a unit behind a number: a multiplication sign close, other units after a space."""
     return f"{value}{unit}" if unit in ("", "×") else f"{value} {unit}"

@@ -24,13 +24,14 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import Fault
-from analysis.base.files import UNPACKED, printable, sha256
+from analysis.base.files import UNPACKED, entries_below, printable, sha256
 from analysis.datasets.run import checksum, files_of
 from analysis.datasets.tables import RunTables
 from analysis.schema.campaigns import Application
@@ -258,7 +259,8 @@ def signature(folder: Path) -> str:
     """Return what the file system notes of a run's files; empty if one was changed a moment ago."""
     lines = []
     newest = 0
-    for name, state in sorted(_states(folder, "")):
+    for name, entry in sorted(entries_below(folder), key=itemgetter(0)):
+        state = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(state.st_mode):
             return LINKED
         lines.append(f"{name}\0{state.st_size}\0{state.st_ino}\0{state.st_mtime_ns}\0{state.st_ctime_ns}")
@@ -266,15 +268,6 @@ def signature(folder: Path) -> str:
     if not lines or newest > time.time_ns() - _SETTLED:
         return ""
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _states(folder: str | Path, below: str) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _states(entry.path, f"{below}{entry.name}/")
-            else:
-                yield f"{below}{entry.name}", entry.stat(follow_symlinks=False)
 
 
 def _checksum(folder: Path) -> str:

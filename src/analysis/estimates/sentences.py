@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from analysis.base.models import OF_DRAWS, one_or_more
-from analysis.base.words import Level, attached, in_order, significant
+from analysis.base.words import Level, attached, capitalised, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
@@ -105,7 +105,7 @@ class Statement:
         limits = [one.session for one in self.found if one.session]
         if limits and not text.startswith("there "):
             text = _limited(text, LIMITED[limits[0]][0])
-        return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
+        return capitalised(text) if _CAPITALS.match(text) else text
 
     @property
     def confounded(self) -> Sequence[Confounded]:
@@ -121,7 +121,7 @@ class Statement:
         what = "time" if base and base[1] in TIMES else measure_name(asked.variable)
         odd = [remark for one in self.found for remark in one.remarks]
         notes = remarked(self.campaign, asked.compare.factor, what, odd) if asked.compare else []
-        notes = [text[:1].upper() + text[1:] for text in [*self._details, *notes]]
+        notes = [capitalised(text) for text in [*self._details, *notes]]
         if not found or not self.decided:
             return notes
         some = f"in {len(found)} of {len(self.found)} comparisons " * (len(found) < len(self.found))
@@ -129,7 +129,7 @@ class Statement:
         clear = all(side(upright(asked.quantity, one.estimate)) for one in self.found if one.confounded)
         words = [f"{some}{untold(causes)}", *kept_apart(self.names, causes)]
         words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
-        return [*(text[:1].upper() + text[1:] for text in words), *notes]
+        return [*map(capitalised, words), *notes]
 
     @property
     def _details(self) -> list[str]:

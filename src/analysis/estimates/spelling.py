@@ -116,14 +116,14 @@ def plural(factor: str, level: Level) -> bool:
     return (known is not None and known.plural) or (not isinstance(level, str) and level != 1)
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], last: str = "and") -> str:
     """List names: ``a``, ``a and b``, ``a, b and c``."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+    return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def alternatives(names: Sequence[str]) -> str:
     """List alternatives: ``a``, ``a or b``, ``a, b or c``."""
-    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
+    return listed(names, "or")
 
 
 def slug(*parts: Level) -> str:
@@ -364,11 +364,15 @@ def of_bytes(largest: float) -> tuple[str, float]:
 
 def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
     """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94%``."""
-    if estimate.bounded and estimate.low == estimate.high and estimate.level >= FULL:
+    if _is_exact(estimate):
         return attached(significant(estimate.value), unit), "exact"
     value, _, sure = number(estimate, unit).partition(" (")
     low, _, high = sure.removesuffix(")").partition(" to ")
     return value, sure.removesuffix(")") if low != high else f"all {estimate.n} runs alike"
+
+
+def _is_exact(estimate: Estimate) -> bool:
+    return estimate.bounded and estimate.low == estimate.high and estimate.level >= FULL
 
 
 def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
@@ -379,7 +383,7 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
     unit = display_unit(unit)
     if len(estimates) == 1:
         return spell(estimates[0], unit)
-    exact = all(one.bounded and one.low == one.high and one.level >= FULL for one in estimates)
+    exact = all(map(_is_exact, estimates))
     ordered = sorted(estimates, key=lambda one: one.value)
     ends = [spell(one)[0] for one in (ordered[0], ordered[-1])]
     text = attached(" to ".join(dict.fromkeys(ends)), unit)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.models import one_or_more
-from analysis.base.words import Level
+from analysis.base.words import Level, capitalised
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.verdicts import HOLDS, resolve
 from analysis.estimates.asking import ASKS
@@ -60,7 +60,7 @@ _TITLES: Mapping[str, str] = {
 # Those of factors that no report has claims about follow.
 TOPICS: Mapping[str, str] = {
     **_TITLES,
-    **{one.topic: one.topic[:1].upper() + one.topic[1:] for one in ASKS if one.topic not in _TITLES},
+    **{one.topic: capitalised(one.topic) for one in ASKS if one.topic not in _TITLES},
 }
 
 # What a conclusion says, from the surest kind to the least.

@@ -278,8 +278,10 @@ def _assign_steps(data: bytes, parts: Sequence[ResultPart]) -> None:
 
 def _assign_jobs(data: bytes, source: Observation) -> None:
     """Give each result of a file the job that reports it, if the file has the reports of several jobs."""
+    if len(source.parts) < 2 or b"Sender: LSF" not in data:
+        return
     text = data.decode("utf-8", errors="surrogateescape")
-    for one in scheduler.reports_of_jobs(text) if len(source.parts) > 1 and b"Sender: LSF" in data else ():
+    for one in scheduler.reports_of_jobs(text):
         source.jobs[one.job] = {**one.facts, "batch": one.batch}
         begin, end = (len(text[:at].encode("utf-8", errors="surrogateescape")) for at in (one.begin, one.end))
         for part in source.parts:

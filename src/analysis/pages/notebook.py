@@ -14,7 +14,7 @@ from IPython import get_ipython
 from IPython.display import Markdown
 
 from analysis.base import models, project
-from analysis.base.words import displayed
+from analysis.base.words import capitalised, displayed
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
@@ -172,4 +172,4 @@ def more(text: str) -> Markdown | None:
 def answer(*sentences: str) -> Markdown:
     """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it."""
     text = re.sub(r"([*`<\[])", r"\\\1", " ".join(sentences))
-    return Markdown(text[:1].upper() + text[1:])
+    return Markdown(capitalised(text))

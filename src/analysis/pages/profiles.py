@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.base.words import capitalised
 from analysis.claims.model import Report
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.selection import Select, kind_of_run
@@ -65,7 +66,7 @@ def profile_curves(
             table, unit = in_bytes(table, unit)
         label = f"{one['ylabel']} ({unit})" if "ylabel" in one else ""
         what = f"{one.get('what', label)} along {along}; {medians(table)}"
-        found.append(Curves(table, along, unit, label, what[:1].upper() + what[1:]))
+        found.append(Curves(table, along, unit, label, capitalised(what)))
     return found, kind
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, attached, exact, number, significant, stop
+from analysis.base.words import Level, attached, capitalised, exact, number, significant, stop
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
@@ -51,7 +51,7 @@ def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") ->
     """Say in one sentence a curve of `series` where it begins and ends, and whether it goes one way."""
     out = []
     for curve, rows in _curves(table, "series", along):
-        name = curve[:1].upper() + curve[1:]
+        name = capitalised(curve)
         first, last = (_spelt(rows.iloc[i], unit) for i in (0, -1))
         ends = [at_level(along, rows[along].iloc[i]) for i in (0, -1)]
         if len(rows) == 1:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.words import counted
+from analysis.base.words import capitalised, counted
 from analysis.claims.distance import LOOK_UP
 from analysis.claims.model import NOT_STATED, Claim, Report
 from analysis.claims.needed import needed
@@ -70,7 +70,7 @@ class ClaimRow:
     @property
     def topic(self) -> str:
         """Topic as a heading."""
-        return self.claim.topic[:1].upper() + self.claim.topic[1:] or "Other"
+        return capitalised(self.claim.topic) or "Other"
 
     @property
     def group(self) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.words import capitalised
 from analysis.claims.distance import LOOK_UP
 from analysis.claims.verdict import Verdict
 from analysis.site.board import Board, ClaimRow, rows, section
@@ -93,7 +94,7 @@ class Contradiction:
     @property
     def note(self) -> str:
         """What makes the contradiction plain, without its full stop; empty if nothing is noted."""
-        return self.verdict.note[:1].upper() + self.verdict.note[1:]
+        return capitalised(self.verdict.note)
 
     @property
     def place(self) -> str:

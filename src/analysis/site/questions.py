@@ -88,15 +88,19 @@ def question_pages(
         if counted:
             question = entry.get("question") or name
             page = f"question-{slug(name).lower()}"
-            parts = (
-                about,
-                counted,
-                sentence(counted),
-                _voices(about),
-                pages.get(name, ()),
-                answered.get(name),
+            found.append(
+                QuestionPage(
+                    name,
+                    question,
+                    page,
+                    about,
+                    counted,
+                    sentence(counted),
+                    _voices(about),
+                    pages.get(name, ()),
+                    answered.get(name),
+                )
             )
-            found.append(QuestionPage(name, question, page, *parts))
     return found
 
 

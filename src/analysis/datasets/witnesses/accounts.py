@@ -40,10 +40,7 @@ def states_of_jobs(case: Hearing) -> Iterator[Fault]:
             yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
 
 
-Runs = Mapping[str, Sequence[Testimony]]
-
-
-def _by_job(case: Hearing) -> Runs:
+def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:
     """Return the dated runs of each accounted job; the third run of job 7 has the number 7:3."""
     found: dict[str, list[Testimony]] = defaultdict(list)
     for run in case.runs:
@@ -53,24 +50,29 @@ def _by_job(case: Hearing) -> Runs:
     return {job: sorted(runs, key=lambda run: run.row["start"]) for job, runs in found.items()}
 
 
+def _of_row(case: Hearing, file: str, label: str, what: str) -> Fault:
+    """Name a fault of a row of Slurm's records, by the number of its job or step."""
+    return case.beside(file, what, "ask sacct again", text=f"{label}|")
+
+
 @witness("time from the first to the last run of a job", "time of the job")
 def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find jobs that took 30 s or more longer than their runs, against the rule of the other jobs."""
+    by_job = _by_job(case)
     spans, over = {}, {}
-    for job, runs in _by_job(case).items():
+    for job, runs in by_job.items():
         whole = max(run.row["end"] for run in runs) - runs[0].row["start"]
         spans[job] = float(whole / np.timedelta64(1, "s"))
         if case.jobs[job]["state"] == "COMPLETED" and any(run.ended for run in runs):
             over[job] = float(case.jobs[job]["elapsed"]) - spans[job]
     middle, scatter = typical(over.values())
     for job, extra in over.items() if len(over) >= _FEWEST else ():
-        runs = _by_job(case)[job]
+        runs = by_job[job]
         took = f"its job {job} took {extra + spans[job]:.0f} s"
-        if extra - middle > max(_OVERHEAD, _FAR * scatter, 0.1 * spans[job]):
-            what = f"{_of(runs)} {spans[job]:.4g} s, {took}; other jobs took {middle:.1f} s more than theirs"
-            yield case.of_run(runs[0], what, "correct start and end, or ask sacct again", key="end")
-        elif len(runs) > 1 and extra < -_TURN:
-            what = f"{_of(runs)} {spans[job]:.4g} s, {took}"
+        longer = extra - middle > max(_OVERHEAD, _FAR * scatter, 0.1 * spans[job])
+        if longer or (len(runs) > 1 and extra < -_TURN):
+            others = f"; other jobs took {middle:.1f} s more than theirs" * longer
+            what = f"{_of(runs)} {spans[job]:.4g} s, {took}{others}"
             yield case.of_run(runs[0], what, "correct start and end, or ask sacct again", key="end")
 
 
@@ -98,11 +100,11 @@ def times_of_jobs(case: Hearing) -> Iterator[Fault]:
             # A job that was suspended took less than from start to end, and never more.
             if took > whole + _TURN:
                 what = f"says {took:.0f} s of job {job}, and {whole:.0f} s from its start to its end"
-                yield case.beside(name, what, "ask sacct again", text=f"{job}|")
+                yield _of_row(case, name, job, what)
             elif len(late) >= _FEWEST and off > max(_OVERHEAD, _FAR * scatter):
                 what = f"says {took:.0f} s of job {job}, and {batch[job]:.0f} s of its batch step"
                 what = f"{what}; other jobs took {middle:.1f} s more than theirs"
-                yield case.beside(name, what, "ask sacct again", text=f"{job}|")
+                yield _of_row(case, name, job, what)
 
 
 @witness("MaxRSS of a step", "its AveRSS")
@@ -119,7 +121,7 @@ def memory_of_steps(case: Hearing) -> Iterator[Fault]:
                 label = f"{row['job_id']}.{row['step']}"
                 largest, mean = (f"{row[f'memory_{key}'] / 1e6:.4g} MB" for key in ("max", "mean"))
                 what = f"says a MaxRSS of {largest} of step {label}, and an AveRSS of {mean}"
-                yield case.beside(name, what, "ask sacct again", text=f"{label}|")
+                yield _of_row(case, name, label, what)
 
 
 @witness("MaxRSS of a job", "memory of its profiles and of its node, MaxRSS of its repeats")
@@ -130,7 +132,8 @@ def memory_of_jobs(case: Hearing) -> Iterator[Fault]:
         for row in frame[frame["step"] != ""].to_dict("records"):
             if row["memory_max"] > 0:
                 peak[row["job_id"]] = max(peak[row["job_id"]], float(row["memory_max"]))
-    jobs_of = {run.name: job for job, runs in _by_job(case).items() for run in runs if peak[job] > 0}
+    by_job = _by_job(case)
+    jobs_of = {run.name: job for job, runs in by_job.items() for run in runs if peak[job] > 0}
     known = [run for run in case.ended if run.name in jobs_of]
     named: set[str] = set()
     for cell in case.cells(known):
@@ -138,7 +141,7 @@ def memory_of_jobs(case: Hearing) -> Iterator[Fault]:
         for run in cell:
             job = jobs_of[run.name]
             others = [value for one, value in peaks.items() if one != job]
-            against = next(iter(_less(run, peak[job], others, _by_job(case)[job])), "")
+            against = next(iter(_less(run, peak[job], others, by_job[job])), "")
             if against and job not in named:
                 named.add(job)
                 what = f"its job {job} has a MaxRSS of {peak[job] / 1e6:.4g} MB by Slurm, {against}"
@@ -196,7 +199,7 @@ def accounts_of_one_job(case: Hearing) -> Iterator[Fault]:
                 known = "" not in (one, two) and -1 not in (one, two) and one == one and two == two
                 if known and one != two:
                     what = f"says {key} {one} of job {row['job_id']}, {first} says {two}"
-                    yield case.beside(name, what, "ask sacct again", text=f"{row['job_id']}|")
+                    yield _of_row(case, name, row["job_id"], what)
 
 
 @witness("a job in Slurm's records", "its steps")
@@ -211,9 +214,9 @@ def steps_of_jobs(case: Hearing) -> Iterator[Fault]:
                 what = (
                     f"{label} used {row['cpu_time']:.0f} s of CPU in {row['elapsed']:.0f} s on {row['cpus']}"
                 )
-                yield case.beside(name, f"{what} CPUs", "ask sacct again", text=f"{label}|")
+                yield _of_row(case, name, label, f"{what} CPUs")
             early = (job["start"] - row["start"]) / np.timedelta64(1, "s")
             late = (row["end"] - job["end"]) / np.timedelta64(1, "s")
             if max(early, late) > 60 * _TURN:
                 what = f"step {label} ran from {row['start']} to {row['end']}, its job to {job['end']}"
-                yield case.beside(name, what, "ask sacct again", text=f"{label}|")
+                yield _of_row(case, name, label, what)

@@ -120,9 +120,9 @@ def noted_files(case: Hearing) -> Iterator[Fault]:
         for file in run.files if outputs else ():
             name = str(file["path"]).partition(f"{run.name}/")[2]
             checksum = outputs.get(name, outputs.get(_PACKED.sub("", name), file["checksum"]))
-            if checksum in (file["checksum"], _unpacked(case, file)):
+            if checksum == file["checksum"] or checksum == (unpacked := _unpacked(case, file)):
                 continue
-            other, theirs = noted.get(_unpacked(case, file), (run, name))
+            other, theirs = noted.get(unpacked, (run, name))
             whose = "" if other is run else f": it is {theirs} of run {other.name}"
             what = f"is not the file that the run left, by the SHA-256 in its record{whose}"
             yield case.of_run(run, what, "put back the run's own file", file=name)
