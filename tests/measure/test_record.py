@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -131,10 +133,70 @@ def test_record__nothing_is_called_good_where_there_is_no_room(
         assert record.main(["end", str(work)]) == 1
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert capsys.readouterr().err.endswith("File too large); make room, then measure again\n")
+    said = capsys.readouterr().err
+    assert said.endswith("File too large); allow larger files (ulimit -f), then measure again\n")
     assert told(tmp_path) == {}
     launch.recover(work)
     assert sorted(told(tmp_path)) == ["pair-r01.2.failed-1", "pair-r01.failed-1"]
+
+
+def test_record__a_published_run_does_not_fail_for_its_left_over_folder(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a network disk, where a file that some process still has open keeps its folder."""
+    rmtree = shutil.rmtree
+
+    def refused(path: Path) -> None:
+        if path == work:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path / ".nfs01"))
+        rmtree(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record.shutil, "rmtree", refused)
+        assert record.main(["end", str(work)]) == 0
+    assert told(tmp_path) == {"pair-r01": ("pair-r01", ""), "pair-r01.2": ("pair-r01.2", "")}
+    left = "pair-r01 is recorded; its folder is left over (Device or resource busy)"
+    assert capsys.readouterr().err == f"{work}/.nfs01:0: {left}; the next command removes it\n"
+    launch.recover(work)
+    assert not work.exists()
+    assert len(told(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EDQUOT, "make room"),
+        (errno.EACCES, "give yourself the permission"),
+        (errno.EROFS, "make it writable"),
+        (errno.EINVAL, "put it right"),
+    ],
+)
+def test_main__the_remedy_is_that_of_the_error(
+    work: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+    remedy: str,
+) -> None:
+    """Of a record that cannot be written, of a campaign that cannot be finished, of a manifest."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), "/some/file")
+
+    monkeypatch.setattr(files, "write_text", refused)
+    assert record.main(["end", str(work)]) == 1
+    why = f"cannot be recorded ([Errno {number}] {os.strerror(number)}: '/some/file')"
+    assert capsys.readouterr().err == f"{work}:0: {why}; {remedy}, then measure again\n"
+    monkeypatch.setattr(finish, "kept", refused)
+    monkeypatch.setattr(finish.project, "root", lambda: tmp_path)
+    assert finish.main(["c"]) == 1
+    why = f"the campaign cannot be finished ({os.strerror(number)})"
+    assert capsys.readouterr().err == f"/some/file:0: {why}; {remedy}, then give the same command again\n"
+    monkeypatch.setattr(manifest, "write_text", refused)
+    (line,) = finish.add_to_manifest(tmp_path, "c")
+    assert line.endswith(f": {os.strerror(number)}; {remedy}, then measure again: it is written then")
 
 
 def test_record__what_failed_before_the_signal_came_has_failed_by_itself(work: Path, tmp_path: Path) -> None:

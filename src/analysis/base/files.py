@@ -30,6 +30,9 @@ _MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
 _MOST_JSON = 64_000_000  # B; a record has some 100 kB
 # Larger files are known by size and date, as Snakemake knows them: their contents would take seconds.
 _SMALL = 1 << 20  # B
+_REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room")
+_REMEDIES |= dict.fromkeys((errno.EACCES, errno.EPERM), "give yourself the permission")
+_REMEDIES |= {errno.EROFS: "make it writable", errno.EFBIG: "allow larger files (ulimit -f)"}
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
 RECORD = "run.json"  # what each run states of itself, in its folder
@@ -245,6 +248,16 @@ def read_json(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def remedy(error: OSError) -> str:
+    """Say what helps against an error of the system, as the last part of a sentence."""
+    return _REMEDIES.get(error.errno or 0, "put it right")
+
+
+def cause(error: OSError) -> str:
+    """Return what the system, or who raised the error, says of it."""
+    return error.strerror or str(error) or type(error).__name__
 
 
 class LockedError(Exception):

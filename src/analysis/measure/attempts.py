@@ -122,8 +122,8 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
         except ConfigError as error:  # a run that the matrix has no more
             lines.append(f"{path}:0: job {job} has no record: {error}; then remove this note")
         except OSError as error:
-            what = f"job {job} has no record, and none can be written ({error.strerror})"
-            lines.append(f"{path}:0: {what}; make room, then give the same command again")
+            what = f"job {job} has no record, and none can be written ({files.cause(error)})"
+            lines.append(f"{path}:0: {what}; {files.remedy(error)}, then give the same command again")
     return lines
 
 

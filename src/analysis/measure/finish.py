@@ -26,10 +26,8 @@ def main(argv: list[str] | None = None) -> int:
         with kept(base, campaign, _PATIENCE) as mine:  # who waits for it says so
             return _finish(campaign, base) if mine else 1
     except OSError as error:
-        what = (
-            f"the campaign cannot be finished ({error.strerror}); make room, then give the same command again"
-        )
-        print(f"{error.filename or base}:0: {what}", file=sys.stderr)
+        what = f"the campaign cannot be finished ({files.cause(error)}); {files.remedy(error)}"
+        print(f"{error.filename or base}:0: {what}, then give the same command again", file=sys.stderr)
         return 1
 
 

@@ -4,6 +4,7 @@ Standard library only: the job's last act must be quick.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -179,7 +180,9 @@ def publish(source: Path, base: Path, campaign: str, name: str) -> Path:
     try:
         os.rename(source, target)  # noqa: PTH104  # onto an empty folder too, which is what Snakemake makes
     except OSError as error:
-        raise FileExistsError(f"{target} is there already ({error.strerror})") from error
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise
+        raise FileExistsError(error.errno, "is there already", str(target)) from error
     return target
 
 

@@ -108,7 +108,7 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         print(f"{run}: {error}", file=sys.stderr)
         return BUSY
     except OSError as error:
-        return _no_room(error, base)
+        return _not_laid_out(error, base)
     try:
         found = expanded(campaign, base)
         prepare(work, found.declared, found.run(run), job)
@@ -118,7 +118,7 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         return 1
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
-        return _no_room(error, work)
+        return _not_laid_out(error, work)
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)
@@ -127,8 +127,8 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     return supervise(work / "job.sh", 60.0 * found.run(run).minutes)
 
 
-def _no_room(error: OSError, folder: Path) -> int:
-    what = f"cannot be laid out ({error.strerror}); make room, then measure again"
+def _not_laid_out(error: OSError, folder: Path) -> int:
+    what = f"cannot be laid out ({files.cause(error)}); {files.remedy(error)}, then measure again"
     print(f"{error.filename or folder}:0: {what}", file=sys.stderr)
     return 1
 

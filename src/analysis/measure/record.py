@@ -5,6 +5,7 @@ judges the jobs and moves them with their records among the raw files, by the st
 that is ended has seconds left.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -63,12 +64,13 @@ def main(argv: list[str] | None = None) -> int:
     """Run one of the two commands; 0 fine, 1 the run is not to be started or has failed."""
     arguments = sys.argv[1:] if argv is None else argv
     work = Path(arguments[1]).resolve()
-    if arguments[0] == "begin":
-        return begin(work, _head(folders.jobs(work)[0]))
     try:
+        if arguments[0] == "begin":
+            return begin(work, _head(folders.jobs(work)[0]))
         return end(work, killed=arguments[2] if len(arguments) > 2 else "")
     except OSError as error:
-        print(f"{work}:0: cannot be recorded ({error}); make room, then measure again", file=sys.stderr)
+        what = f"cannot be recorded ({error}); {files.remedy(error)}, then measure again"
+        print(f"{work}:0: {what}", file=sys.stderr)
         return 1
 
 
@@ -210,12 +212,22 @@ def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
     # The last job first: the run counts as measured once the first job's record is there.
     for job in reversed(folders.jobs(work)):
         _publish(work, job, records[job.name], base, campaign)
-    shutil.rmtree(work)
+    with contextlib.suppress(OSError):  # the log can be on a full disk; all is recorded by now
+        _remove(work)
     reasons = sorted({record["reason"] for record in records.values()} - {""})
     for reason in reasons:
         what = "not counted" if reason.startswith(_MEANWHILE) else "failed"
         print(f"{next(iter(records.values()))['run']}: {what}: {reason}", file=sys.stderr)
     return int(any(not reason.startswith(_MEANWHILE) for reason in reasons))
+
+
+def _remove(work: Path) -> None:
+    """Remove the folder of a run that is recorded; what is left of it, the next job of the run removes."""
+    try:
+        shutil.rmtree(work)
+    except OSError as error:
+        what = f"is recorded; its folder is left over ({files.cause(error)}); the next command removes it"
+        print(f"{error.filename or work}:0: {work.name} {what}", file=sys.stderr, flush=True)
 
 
 def retract(folder: Path, why: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from analysis.base import files
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import printable, sha256, write_text
 
@@ -110,7 +111,8 @@ def extend(folder: Path, label: str, renewed: Callable[[Collection[str]], Collec
     try:
         _put(folder / NAME, entries)
     except OSError as error:
-        tree.refuse(NAME, error.strerror or str(error), "make room, then measure again: it is written then")
+        remedy = f"{files.remedy(error)}, then measure again: it is written then"
+        tree.refuse(NAME, files.cause(error), remedy)
     return tree.faults
 
 
