@@ -256,7 +256,7 @@ def remedy(error: OSError) -> str:
 
 
 def cause(error: OSError) -> str:
-    """Return what the system, or who raised the error, says of it."""
+    """Return the words for an error: those of the system, or of the code that raised it."""
     return error.strerror or str(error) or type(error).__name__
 
 
