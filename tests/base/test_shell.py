@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
@@ -32,3 +33,19 @@ def test_run__has_nothing_to_read_and_nothing_preloaded(
     lines = answer.out.splitlines()
     assert {"KEPT=1", "MORE=2", str(tmp_path)} <= set(lines)
     assert "LD_PRELOAD" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "srun -n 4 ./app -in x.in",
+        "  mpirun\t-np 2\r\n./app  ",
+        "./app --note 'two words' \"and two\"",
+        r"./app two\ words",
+        "./app # no comment",
+        "./app a\u00a0b a\x0bb",
+        "",
+    ],
+)
+def test_split__is_a_shell_s_with_quotes_and_without(command: str) -> None:
+    assert shell.split(command) == shlex.split(command)

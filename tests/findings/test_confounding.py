@@ -438,6 +438,10 @@ def test_repeats__are_enough_nine_times_of_ten() -> None:
     assert np.mean(clear) > 0.87
 
 
+def test_to_tell__of_no_effect_needs_no_runs() -> None:
+    assert confounding.to_tell([]) == []
+
+
 def test_to_tell__is_the_least() -> None:
     """Two aliased factors need one further cell, three need two; half of a 2^3 factorial needs one."""
     expected = {"library and link": (0, 3, 1), "three factors": (0, 4, 2), "half of a factorial": (2, 4, 1)}

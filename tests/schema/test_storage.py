@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ReadError, SchemaError
 from analysis.schema import registry, storage
@@ -193,6 +194,18 @@ def test_conform__casts_and_names_the_unit() -> None:
     )
     assert ds["bytes"].dtype == np.float64
     assert ds["bytes"].attrs["units"] == "B"
+
+
+def test_dataset__labels_that_are_shared_belong_to_each_alone() -> None:
+    text = (Path(__file__).parents[1] / "data/hpcg/HPCG-Benchmark_3.1_2026-11-20_23-20-13.txt").read_bytes()
+    one, other = (readers.parse(text, "HPCG-Benchmark.txt") for _ in range(2))
+    assert one.indexes["kernel"].tolist() == ["DDOT", "WAXPBY", "SpMV", "MG", "Total"]
+    assert one.identical(other)
+    renamed = one.assign_coords(kernel=["a", "b", "c", "d", "e"]).rename(axis="direction")
+    assert renamed.indexes["direction"].name == "direction"
+    assert other.indexes["kernel"].tolist() == ["DDOT", "WAXPBY", "SpMV", "MG", "Total"]
+    assert other.indexes["axis"].name == "axis"
+    assert float(other["time"].sel(kernel="Total")) == float(one["time"][4])
 
 
 def test_check__names_every_fault() -> None:

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+_QUOTING = re.compile(r"['\"\\]")
+_WORD = re.compile(r"[^ \t\r\n]+")
 # A word of a command that launches a program over nodes.
 LAUNCHER = re.compile(r"(?:^|/)(?:mpirun|mpiexec|orterun|srun)(?:[.\w-]*)$")
 
 
 def split(command: str) -> list[str]:
     """Split a command as a shell does; at blanks, if a quote has no other one."""
+    if not _QUOTING.search(command):  # as most are; shlex goes through it letter by letter
+        return _WORD.findall(command)
     try:
         return shlex.split(command)
     except ValueError:

@@ -34,17 +34,18 @@ def facts(
     if result.attrs["kind"] == "merits":
         return _merit(application, result, case, reason)
     out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
-    merit = application.figure_of_merit
+    # Variables, not arrays with coordinates: a campaign of 10,000 runs asks for 70,000 of them.
+    held, merit = result.variables, application.figure_of_merit
     if merit:
-        out["figure_of_merit"] = float(result[merit])
-    if f"{merit}_resolution" in result:
-        out["figure_of_merit_resolution"] = float(result[f"{merit}_resolution"])
+        out["figure_of_merit"] = float(held[merit])
+    if f"{merit}_resolution" in held:
+        out["figure_of_merit_resolution"] = float(held[f"{merit}_resolution"])
     for name in ("benchmark_time", "data_memory", "official_time"):
-        if name in result:
-            out[name] = float(result[name])
-    if "global_size" in result:
-        product = result["local_size"].values * result["process_grid"].values
-        whole = result["global_size"].values / np.where(product > 0, product, np.nan)
+        if name in held:
+            out[name] = float(held[name])
+    if "global_size" in held:
+        product = held["local_size"].values * held["process_grid"].values
+        whole = held["global_size"].values / np.where(product > 0, product, np.nan)
         out["grid_ratio"] = float(whole.mean())
     return out
 

@@ -65,7 +65,7 @@ def contradictions(
     facts that both sides state are compared.
     """
     ranks = _count(result, "ranks")
-    grid = sorted(set(map(int, result["local_size"].values))) if "local_size" in result else []
+    grid = sorted(set(map(int, result.variables["local_size"].values))) if "local_size" in result else []
     yield from _of_counts(row, result, ranks, grid)
     yield from _of_case(row, application, result, grid)
     yield from _of_times(row, result, source)
@@ -83,7 +83,8 @@ def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Ite
     if 0 <= ranks != row["ranks"]:
         yield f"its result has {ranks} ranks, its record {row['ranks']}"
     for name in ("nodes", "charm_nodes"):
-        nodes = int(result[name]) if name in result and not result[name].dims else -1
+        held = result.variables.get(name)
+        nodes = int(held) if held is not None and not held.dims else -1
         yield from _other_nodes(row, nodes, "result")
     threads = _count(result, "threads")
     if 0 < threads != row["threads"] > 0:
@@ -93,7 +94,8 @@ def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Ite
 
 
 def _count(result: xr.Dataset, name: str) -> int:
-    return int(result[name] if name in result else result.attrs.get(name, -1))
+    held = result.variables
+    return int(held[name] if name in held else result.attrs.get(name, -1))
 
 
 def _other_nodes(row: Row, nodes: int, what: str) -> Iterator[str]:
@@ -115,13 +117,14 @@ def _of_case(row: Row, application: Application, result: xr.Dataset, grid: list[
 
 
 def _of_times(row: Row, result: xr.Dataset, source: str) -> Iterator[str]:
+    held = result.variables
     for name in ("benchmark_time", "elapsed"):
-        if name in result and not result[name].dims:
-            step = float(result[f"{name}_resolution"]) if f"{name}_resolution" in result else 0.0
-            yield from _longer(row, float(result[name]) - step, "result")
-    target, took = float(row["target_time"]), float(result.get("benchmark_time", math.nan))
+        if name in held and not held[name].dims:
+            step = float(held.get(f"{name}_resolution", 0.0))
+            yield from _longer(row, float(held[name]) - step, "result")
+    target, took = float(row["target_time"]), float(held.get("benchmark_time", math.nan))
     if result.attrs["kind"] == "hpcg" and target > 0 and took > 0:
-        sets = max(float(result["iterations"]) / _SET, 1.0)
+        sets = max(float(held["iterations"]) / _SET, 1.0)
         if not target / _PLAN <= took <= _PLAN * target + took / sets:
             yield f"its result ran {took:.3g} s, its record asked for {target:.3g} s"
     stamp = _STAMP.search(Path(source).name) if result.attrs["kind"] == "hpcg" else None

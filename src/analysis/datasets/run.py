@@ -284,7 +284,8 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
 
 def _stated(result: xr.Dataset, name: str) -> int:
     """Return a count that a result states, -1 without it."""
-    return int(result[name] if name in result else result.attrs.get(name, -1))
+    held = result.variables
+    return int(held[name] if name in held else result.attrs.get(name, -1))
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
@@ -316,7 +317,7 @@ def _reason(
     result = found.ds if found is not None else NO_RESULT
     if not result.attrs["complete"]:
         return f"its {application.engine} result is cut or damaged"
-    if "valid" in result and not bool(result["valid"]):
+    if "valid" in result and not bool(result.variables["valid"]):
         return f"{application.engine} calls its result invalid"
     if row["profiler"] not in ("", "none") and profile is None:
         return f"left no {row['profiler']} profile"

@@ -434,10 +434,10 @@ def _moved(cell: Cell, towards: Cell, cause: str, follow: Iterable[str]) -> Cell
 def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
     """Return the fewest cells, with their repeats, in which each cause is compared alone in one session.
 
-    Exact, as an integer program over all combinations of the causes' levels, those of all effects
-    unless they are very many: for each cause two of the chosen
-    cells differ in its two levels alone. Among equally small choices it prefers cells that were run already,
-    then those that sentences name.
+    Exact, as an integer program over all combinations of the causes' levels, those of all effects unless
+    they are very many: for each cause two of the chosen cells differ in its two levels alone. Among equally
+    small choices it prefers cells that were run already, then those that sentences name. Of no effect, or of
+    effects whose causes are the execution alone, it needs none.
     """
     cells: dict[tuple[Level, ...], int] = {}
     named: set[tuple[Level, ...]] = set()
@@ -462,6 +462,8 @@ def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
         ]
     if len(found) > 1 and len(cells) * len(steps) <= _MOST_STEPS:
         _shared(cells, steps)
+    if not needs:
+        return []
     keys = list(cells)
     cost = np.array([1.0 + 1e-3 * (key not in run) - 1e-5 * (key in named) for key in keys])
     each = [(dict(zip(FACTORS, key, strict=True)), cells[key]) for key in keys]

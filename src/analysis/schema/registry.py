@@ -6,17 +6,21 @@ data frames; `check` refuses one that is not in it. The tables are in `analysis.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 from xarray.core.indexing import LazilyIndexedArray
+from xarray.indexes import PandasIndex
 
 from analysis.base.errors import Fault, SchemaError
 from analysis.schema.profiles import REGISTRY, Variable
 
 Columns = dict[str, np.ndarray]  # of a table, by variable
+_SHORT = 1000  # labels of a dimension
 
 # What a netCDF variable can be here, as numpy's dtype kinds: strings are object or fixed width.
 _KINDS = {"f8": "f", "i4": "i", "i8": "i", "str": "OUT", "bool": "b", "datetime64[ns]": "M"}
@@ -57,9 +61,23 @@ def dataset(variables: dict[str, xr.Variable], kind: str, attrs: Mapping[str, An
             variables[name] = _conformed(array, table[name])
     coords = {name: array for name, array in variables.items() if name in table and table[name].coordinate}
     data = {name: array for name, array in variables.items() if name not in coords}
-    out = xr.Dataset(data, coords, {**attrs, "kind": kind})
+    indexes = {name: _index(name, array.values) for name, array in coords.items() if array.dims == (name,)}
+    coords |= {name: index.create_variables({name: coords[name]})[name] for name, index in indexes.items()}
+    out = xr.Dataset(data, xr.Coordinates(coords, indexes), {**attrs, "kind": kind})
     check(out)
     return out
+
+
+def _index(name: str, labels: NDArray[Any]) -> PandasIndex:
+    """Index the labels of a dimension; short ones are those of many files, and an index is never changed."""
+    if labels.dtype != object or len(labels) > _SHORT:
+        return PandasIndex(labels, name)
+    return _shared_index(name, tuple(labels))
+
+
+@lru_cache(maxsize=1024)
+def _shared_index(name: str, labels: tuple[Any, ...]) -> PandasIndex:
+    return PandasIndex(np.array(labels, dtype=object), name)
 
 
 def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:

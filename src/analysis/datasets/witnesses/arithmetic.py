@@ -49,9 +49,10 @@ def calls(result: xr.Dataset) -> float:
 def _values(result: xr.Dataset) -> Values:
     """Return the numbers of an HPCG result by their keys, in their order: coarse grids share theirs."""
     found: dict[str, list[float]] = defaultdict(list)
-    for key, text in zip(result["entry"].values, result["value"].values, strict=True):
-        if is_number(str(text)):
-            found[plain(str(key))].append(number(str(text)))
+    for key, text in zip(*(result.variables[name].values for name in ("entry", "value")), strict=True):
+        value = number(str(text))
+        if not math.isnan(value) or is_number(str(text)):
+            found[plain(str(key))].append(value)
     return found
 
 
@@ -68,7 +69,7 @@ def _sets(values: Values) -> tuple[float, float]:
 
 def _of_grid(result: xr.Dataset, values: Values) -> Iterator[str]:
     """Compare the equations and the terms of each level with the grid: 27 terms a row, fewer at the rim."""
-    whole = [int(size) for size in result["global_size"].values]
+    whole = [int(size) for size in result.variables["global_size"].values]
     if min(whole) <= 0:
         return
     levels = [(_SYSTEM, 0, whole)]
@@ -143,13 +144,13 @@ def _of_reductions(result: xr.Dataset, values: Values) -> Iterator[str]:
     The mean of n ranks is least that of one greatest and n - 1 least, and most the reverse.
     """
     times = "Benchmark Time Summary"
-    low, high, mean = (float(time) for time in result["allreduce_time"].values)
+    low, high, mean = (float(time) for time in result.variables["allreduce_time"].values)
     dot, total = (_first(values, f"{times}::{name}") for name in ("DDOT", "Total"))
     if low > dot * (1 + _CLOCKS):
         yield f"its Allreduce took at least {low:.6g} s on every rank, all of DDOT {dot:.6g} s"
     if high > total * (1 + _CLOCKS):
         yield f"its Allreduce took up to {high:.6g} s on a rank, the whole benchmark {total:.6g} s"
-    ranks = int(result["ranks"])
+    ranks = int(result.variables["ranks"])
     least, most = ((one + (ranks - 1) * other) / max(ranks, 1) for one, other in ((high, low), (low, high)))
     if (
         ranks > 0
@@ -171,7 +172,9 @@ def _of_bounds(result: xr.Dataset) -> Iterator[str]:
     for names in _BOUNDS:
         for low, high in pairwise(names):
             if low in result and high in result:
-                one, other = (np.atleast_1d(result[name].values).astype(float) for name in (low, high))
+                one, other = (
+                    np.atleast_1d(result.variables[name].values).astype(float) for name in (low, high)
+                )
                 room = _STEP if names[0] == "latency_min" else 0.0
                 if (bad := np.flatnonzero(one > other * (1 + _DIGITS) + room)).size:
                     at = bad[0]
