@@ -9,6 +9,7 @@ usage: bench_ingest.py [--small] [--runs N]    (10,000 runs; some two minutes)
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import itertools
 import json
@@ -26,7 +27,7 @@ RUNS, SMALL = 10_000, 20
 
 def add(raw: Path, at: int) -> None:
     """Add a run: a copy of one of ours, with its own name, job and repetition."""
-    plain = [path for path in sorted(RAW.iterdir()) if _profiler(path) is None]
+    plain = sources()
     source = plain[at % len(plain)]
     folder = shutil.copytree(source, raw / "runs" / f"{source.name}-{at:05d}")
     record = json.loads((folder / "run.json").read_text())
@@ -37,6 +38,12 @@ def add(raw: Path, at: int) -> None:
         "repeat": 1 + at // len(plain),
     }
     (folder / "run.json").write_text(json.dumps(record | own))
+
+
+@functools.cache
+def sources() -> list[Path]:
+    """List the shipped runs without a profile."""
+    return [path for path in sorted(RAW.iterdir()) if _profiler(path) is None]
 
 
 def _profiler(folder: Path) -> str | None:

@@ -17,6 +17,7 @@ from benchmarks import table
 SMALLEST = {
     "bench_build": (["--small"], "build: cold build / plain papermill of its pages = "),
     "bench_findings": (["--runs", "240", "--sides", "10"], "findings: 240 runs, 10 on a side"),
+    "bench_graph": (["--runs", "20"], "graph: nothing new      20 runs"),
     "bench_import": (["--files", "60"], "runs of 60 files"),
     "bench_ingest": (["--small"], "20 runs"),
     "bench_ipm": (["--ranks", "64", "--repeats", "1"], "ipm: 64 ranks"),

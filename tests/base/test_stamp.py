@@ -87,3 +87,32 @@ def test_stamp__goes_on_where_a_file_or_a_folder_cannot_be_read(
     monkeypatch.setattr(files, "sha256", sha256)
     assert stamp(raw, folder / "b.json") != whole
     assert stamp(raw, folder / "a.json") == whole  # known by size and date
+
+
+def test_stamp__reads_a_file_that_was_changed_behind_its_date(folder: Path) -> None:
+    raw, kept = folder / "raw", folder / "raw.json"
+    path = raw / "a.txt"
+    first, before = stamp(raw, kept), path.stat()
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # the file system's clock has ticks
+        path.write_text("raw/z.txt")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert stamp(raw, kept) == stamp(raw, folder / "nothing kept.json") != first
+
+
+def test_stamp__tries_what_it_could_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw, kept = folder / "raw", folder / "raw.json"
+    whole = stamp(raw, folder / "other.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_digest", lambda path: "")
+        assert stamp(raw, kept) == stamp(raw, kept) != whole
+    assert stamp(raw, kept) == whole
+
+
+def test_stamp__reads_a_large_record(folder: Path) -> None:
+    raw = folder / "raw"
+    (raw / "runs/1/run.json").write_bytes(b" " * (2 << 20))
+    first = stamp(raw, folder / "a.json")
+    os.utime(raw / "runs/1/run.json", (1, 1))
+    assert stamp(raw, folder / "b.json") == first

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
+from analysis.estimates import asking
 from analysis.readers import ENGINES
 
 ROOT = Path(__file__).parents[2]
@@ -134,3 +135,10 @@ def test_closure__follows_lazy_imports_and_names() -> None:
     found = {str(path.relative_to(PACKAGE)) for path in reached({"analysis.readers", "analysis.measure"})}
     assert {"readers/hpcg.py", "readers/mpip/__init__.py", "base/errors.py"} <= found
     assert PACKAGE / "measure/rounds.py" in reached({"analysis.measure.workflow"})
+
+
+def test_kept_answers__watch_the_code_that_they_follow_from() -> None:
+    files = reached({"analysis.estimates.asking"})
+    assert PACKAGE / "schema/factors.py" in files
+    watched = {path for room in asking._CODE for path in project.code_files(PACKAGE / room)}
+    assert not [path for path in files - watched if len(ast.parse(path.read_text()).body) > 1]

@@ -66,7 +66,7 @@ def check_config(config):
     if dask := config.pop("dask", ""):
         os.environ.update(BENCHBOOK_DASK=dask)  # of stages: who reads a large campaign
     try:
-        contents.complete(config, BASE, BASE / BUILD)
+        contents.complete(config, BASE, BASE / BUILD, stamped)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
 

@@ -301,7 +301,8 @@ def one_line(text: str) -> str:
 def stamp(folder: Path, kept: Path) -> str:
     """Digest names and contents of all files below a folder; a new date on an old file changes nothing.
 
-    What was read is noted in the file `kept`: a file of the same size and date is not read again. A folder
+    What was read is noted in the file `kept`: a file of the same size and dates is not read again, unless it
+    could not be read. The second date is that of the file system, which no copy and no user sets. A folder
     that is not there has the stamp of an empty one; what cannot be read is for the ingest to complain of.
     Linked folders are not entered.
     """
@@ -311,14 +312,15 @@ def stamp(folder: Path, kept: Path) -> str:
         if not entry.is_file():
             continue
         state = entry.stat()
-        size, date = state.st_size, state.st_mtime_ns
+        size, date, changed = state.st_size, state.st_mtime_ns, state.st_ctime_ns
+        # A record decides which pages there are, so that it is read whatever its size.
+        read, unread = size <= _SMALL or name.endswith(RECORD), f"{size} {date}"
         match before.get(name):
-            case [old, day, str(digest)] if (old, day) == (size, date):
+            case [*seen, str(digest)] if seen == [size, date, changed] and not (read and digest == unread):
                 pass
             case _:
-                digest = _digest(entry.path) if size <= _SMALL else ""
-                digest = digest or f"{size} {date}"
-        known[name] = [size, date, digest]
+                digest = (_digest(entry.path) if read else "") or unread
+        known[name] = [size, date, changed, digest]
     if known != before:
         with contextlib.suppress(OSError):  # where nothing can be written, all is read the next time
             write_text(kept, json.dumps(known))

@@ -8,6 +8,11 @@ Snakemake reads this module at every start: nothing slow is imported.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
+import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +21,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from analysis.base.files import RECORD, read_json
+from analysis.base.files import RECORD, read_json, write_json
 from analysis.base.models import Maybe, Model, Name, Unique
-from analysis.base.project import declaration, load_yaml, raw
+from analysis.base.project import PACKAGE, code_files, declaration, load_yaml, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
 
 # How a profile's file may be called where the record names no profiler.
@@ -27,6 +32,7 @@ _PACKED = (".gz", ".xz", ".zst")
 _DAY, _DAYS = 86_400, 3  # s, and the fewest days of a history
 _LAST = 1e11  # s; what follows is no time
 _METERS = "power"  # a log in a run's own folder is called so
+_CODE = ("base", "schema", "estimates/asking.py")  # what the answers follow from; a test compares the imports
 
 Row = Mapping[str, Any]
 
@@ -143,18 +149,22 @@ class QuestionsFile(Model):
 
 @dataclass(frozen=True)
 class CampaignRecords:
-    """A campaign's runs by their records: `rows` have the factors of those that may count, and ``timing``."""
+    """A campaign's runs by their records: `rows` have the factors of those that may count, and ``timing``.
+
+    Runs whose rows are equal have one; `twice` tells whether any did whose times count.
+    """
 
     rows: Sequence[Row]
     number: int
     profiles: bool
     meters: bool
+    twice: bool
 
     @cached_property
     def repeats(self) -> bool:
         """Whether two runs whose times count are alike in all factors."""
         kinds = [tuple(row[factor] for factor in FACTORS) for row in self.rows if row["timing"]]
-        return len(set(kinds)) < len(kinds)
+        return self.twice or len(set(kinds)) < len(kinds)
 
     @cached_property
     def days(self) -> bool:
@@ -174,7 +184,8 @@ class CampaignRecords:
 
 def records(campaign: str, base: Path) -> CampaignRecords:
     """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
-    rows, number, profiles, meters = [], 0, False, "power" in _declared(campaign, base)
+    rows, twice = dict[tuple[Any, ...], Row](), False
+    number, profiles, meters = 0, False, "power" in _declared(campaign, base)
     for folder in sorted((raw(campaign, base) / "runs").glob("*")):
         row = _row(folder / RECORD)
         number += (folder / RECORD).is_file()
@@ -184,8 +195,9 @@ def records(campaign: str, base: Path) -> CampaignRecords:
             names = [_unpacked(path.name) for path in folder.iterdir()]
             profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
             meters = meters or any(name.startswith(_METERS) for name in names)
-        rows.append(row)
-    return CampaignRecords(rows, number, profiles, meters)
+        first = rows.setdefault(tuple(row.values()), row)
+        twice = twice or (first is not row and row["timing"])
+    return CampaignRecords(list(rows.values()), number, profiles, meters, twice)
 
 
 def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
@@ -244,6 +256,62 @@ def answerable(
                 why = f"{names} divide the runs alike: one page for both"
         made |= set() if why else {question.kind}
         yield question, why
+
+
+def kept_answers(
+    table: Sequence[PageQuestion], campaign: str, base: Path, stamp: str
+) -> list[tuple[PageQuestion, str]]:
+    """List what `answerable` gives, worked out again only if something that it follows from has changed.
+
+    That is the raw folder, whose `stamp` is given, the code, the questions, and whether the campaign declares
+    meters. A file of the project keeps the answers; one that is damaged or of something else is replaced.
+    """
+    names = _names(raw(campaign, base) / "runs")
+    if not names:
+        return list(answerable(table, campaign, base))
+    questions = [question.model_dump(mode="json") for question in table]
+    parts = (stamp, names, _code(), questions, "power" in _declared(campaign, base))
+    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    path = base / ".snakemake/answers" / f"{campaign}.json"
+    match read_json(path):
+        case {"key": str(old), "answers": [*reasons]} if (
+            old == key and len(reasons) == len(table) and all(isinstance(why, str) for why in reasons)
+        ):
+            return list(zip(table, reasons, strict=True))
+    found = list(answerable(table, campaign, base))
+    # Where nothing can be written, and of a level that is no text in UTF-8, nothing is kept.
+    with contextlib.suppress(OSError, UnicodeError):
+        write_json(path, {"key": key, "answers": [why for _, why in found]})
+    return found
+
+
+def _names(runs: Path) -> str:
+    """Digest all names in the folders of runs: a stamp has those of files only.
+
+    Empty if a run is a link, since a stamp does not enter it.
+    """
+    digest = hashlib.sha256()
+    entries = sorted(os.scandir(runs), key=lambda entry: entry.name)
+    if runs.is_symlink() or any(entry.is_symlink() for entry in entries):
+        return ""
+    for entry in entries:
+        try:
+            inside = sorted(one.name for one in os.scandir(entry.path))
+        except OSError:  # a file, or a folder that cannot be listed
+            inside = []
+        digest.update("/".join([entry.name, *inside, "\n"]).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+@functools.cache
+def _code() -> str:
+    """Digest the modules that tell what a campaign can answer."""
+    digest = hashlib.sha256()
+    for room in _CODE:
+        for path in code_files(PACKAGE / room):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(PACKAGE)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
 
 
 def _missing(question: PageQuestion, runs: CampaignRecords) -> str:

@@ -6,7 +6,7 @@ lists the exceptions. Snakemake imports this module at every start, so it import
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Evidence, Maybe, Model, Name, Unique, check, known, load
 from analysis.base.project import CONFIG, as_list, claims, declaration, load_yaml, raw, root, truth
 from analysis.base.yaml import Where, line_at, read
-from analysis.estimates.asking import PageQuestion, QuestionsFile, answerable
+from analysis.estimates.asking import PageQuestion, QuestionsFile, answerable, kept_answers
 
 QUESTIONS = Path("config/questions.yaml")
 NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of names")]
@@ -139,12 +139,15 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
     return config
 
 
-def complete(config: dict[str, Any], base: Path, path: Path | None = None) -> None:
+def complete(
+    config: dict[str, Any], base: Path, path: Path | None = None, stamped: Callable[[str], str] | None = None
+) -> None:
     """Check a configuration against its model and its files, and fill in what follows by itself, in place.
 
     `config` is as loaded, with what was overridden on the command line; the lines of faults are those of
     `path`. ``left_out`` gets, page by page that was not made, the reason. `ConfigError` with one fault for
-    each entry that cannot be used.
+    each entry that cannot be used. With `stamped`, which gives the stamp of a campaign's raw folder, what a
+    campaign can answer is kept from one build to the next.
     """
     path = path or base / CONFIG
     source = os.path.relpath(path)
@@ -157,7 +160,7 @@ def complete(config: dict[str, Any], base: Path, path: Path | None = None) -> No
     config["campaigns"] = [*named, *(name for name in more if name not in named)]
     config["reports"] = _reports(config, declared)
     table = questions(base)
-    made, config["left_out"] = _derived(table if config["discover"] else [], config, base)
+    made, config["left_out"] = _derived(table if config["discover"] else [], config, base, stamped)
     given = [_Given(at, entry, table) for at, entry in enumerate(config["pages"])]
     _raise(source, lines, _page_faults(given, made, table, config, declared))
     pages = [_narrowed(page, "campaign", config["campaigns"]) for page in _merged(given, made)]
@@ -310,7 +313,10 @@ def questions(base: Path) -> list[PageQuestion]:
 
 
 def _derived(
-    table: list[PageQuestion], config: Mapping[str, Any], base: Path
+    table: list[PageQuestion],
+    config: Mapping[str, Any],
+    base: Path,
+    stamped: Callable[[str], str] | None,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Make the pages that the records of the campaigns' runs can fill, and say why others were not made."""
     pages, left_out = [], dict[str, str]()
@@ -319,7 +325,10 @@ def _derived(
         if not folder.is_dir() or truth(campaign, base).is_file():
             continue
         reports = [report for report, names in config["reports"].items() if campaign in names]
-        answers = list(answerable(table, campaign, base))
+        if stamped:
+            answers = kept_answers(table, campaign, base, stamped(campaign))
+        else:
+            answers = list(answerable(table, campaign, base))
         left_out |= {question.page(campaign): why for question, why in answers if why}
         unanswered = {question.title: why for question, why in answers if why}
         of_campaign = {"campaign": campaign, "reports": reports, "derived": True, "group": campaign}
