@@ -255,6 +255,37 @@ def test_attribute__a_node_that_two_runs_were_on_is_nobodys_without_a_rule() -> 
     assert refused(attribute(rows[:1], [RunEnergy()], [np.nan], [])[0][0]) == "no power log"
 
 
+def shared_a_node(rows: list[dict[str, Any]]) -> set[str]:
+    found = attribute(rows, [RunEnergy(500.0)] * len(rows), [np.nan] * len(rows), [])[0]
+    return {row["run"] for row, energy in zip(rows, found, strict=True) if not energy.known}
+
+
+def test_attribute__a_long_run_shares_its_node_with_each_that_ran_meanwhile() -> None:
+    rows = [
+        job("apart", "n1", 200, 210),
+        job("second", "n1", 30, 40),
+        job("long", "n1,n2", 0, 100),
+        job("first", "n1", 10, 20),
+        job("elsewhere", "n3", 10, 20),
+        job("touches", "n1", 99, 150),  # by a second, as records of jobs that follow each other do
+        job("beside", "n2", 98, 150),
+    ]
+    assert shared_a_node(rows) == {"long", "first", "second", "beside"}
+    assert shared_a_node(rows[:2] + rows[3:6]) == set()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_attribute__runs_share_a_node_as_a_look_at_each_pair_says(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    spans = [(int(first), int(draw.integers(0, 30))) for first in draw.integers(0, 60, size=8)]
+    rows = [job(f"r{at}", "n1", first, first + long) for at, (first, long) in enumerate(spans)]
+    second = np.timedelta64(1, "s")
+    ordered = sorted(rows, key=lambda row: (row["start"], row["end"]))
+    pairs = [(a, b) for at, a in enumerate(ordered) for b in ordered[at + 1 :]]
+    expected = {row["run"] for a, b in pairs if a["end"] > b["start"] + second for row in (a, b)}
+    assert shared_a_node(rows) == expected
+
+
 def rack(folder: Path, node: str, *, seconds: int = 20, watts: float | None = 300.0, **declared: Any) -> Log:
     """Return a campaign's log of one meter that feeds a node, with a reading a second."""
     rows = [

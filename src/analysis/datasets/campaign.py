@@ -4,7 +4,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +150,9 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     """Complete the rows of a campaign's runs by the files next to them: jobs, energy, validity."""
     accounts, files, faults = _read_records(raw)
     rows = [run.row for run in found]
+    plain = cache(one_line)  # most texts are those of other runs too
     for row in (*rows, *(other for run in found for other in run.repeats)):
-        row |= {key: one_line(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
+        row |= {key: plain(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
     before = {row["run"]: row["reason"] for row in rows}
     counted = _join_records(rows, _jobs_and_steps(accounts))
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}

@@ -101,13 +101,16 @@ def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
     whole = {labels: _Cell.of(members) for labels, members in cells.items() if len(members) >= _FEWEST}
     for labels, near in _neighbours(cells, whole).items():
         members = cells[labels]
-        around = _Around.of(near)
-        common = around.beyond(whole[labels]) if len(members) - 1 > _MANY else None
+        if labels not in whole:
+            continue
+        around, many = _Around.of(near), len(members) - 1 > _MANY
+        own = whole[labels]
+        beyond = around.beyond(own) if many else {}
         for one in members:
-            rest = [other for other in members if other is not one]
-            if len(rest) >= _FEWEST - 1:
-                own = whole[labels] if common is not None else _Cell.of(rest)
-                yield from _far(one, rest, own, common if common is not None else around.beyond(own), near)
+            if not many:
+                own = _Cell.of(each for each in members if each is not one)
+                beyond = around.beyond(own)
+            yield from _far(one, members, own, beyond, near)
 
 
 def _neighbours(cells: Iterable[Labels], whole: Mapping[Labels, _Cell]) -> dict[Labels, dict[Labels, _Cell]]:
@@ -182,7 +185,7 @@ class _Around:
 
 def _far(
     one: LabelledRun,
-    rest: list[LabelledRun],
+    members: list[LabelledRun],
     own: _Cell,
     beyond: Mapping[Labels, list[int]],
     near: Mapping[Labels, _Cell],
@@ -194,12 +197,13 @@ def _far(
         if len(sizes) < min(_FEWEST, len(own.middle)):
             continue
         away, there = (_distance(one.figures, cell.middle, sizes) for cell in (own, other))
-        if away > NEARER * there and (best is None or there < best[1]) and _one_kind(rest, own, other, sizes):
-            best = away, there, labels
+        if away > NEARER * there and (best is None or there < best[1]):
+            rest = [each for each in members if each is not one]
+            best = (away, there, labels) if _one_kind(rest, own, other, sizes) else best
     if best is not None:
         away, there, labels = best
         at = next(at for at, level in enumerate(labels) if level != one.labels[at])
-        what = f"is off the other {len(rest)} runs of its factors by a factor of {np.exp(away):.3g}"
+        what = f"is off the other {len(members) - 1} runs of its factors by a factor of {np.exp(away):.3g}"
         where = f"off those with {FACTORS[at]} {labels[at]!r} by {np.exp(there):.3g}"
         yield one.name, f"{what}, {where}, where the two differ beyond their scatter"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -83,14 +83,10 @@ class RunTables:
         table = {name: list(column) if column.dtype.kind == "M" else column.tolist()
                  for name, column in self.columns["runs"].items()}  # fmt: skip
         rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
-        names = {
-            one.name: column for one, column in zip(fields(RunEnergy), RunEnergy().columns(), strict=True)
-        }
-        out = []
-        for row, rest in zip(rows, self.rest, strict=True):
-            energy = RunEnergy(**{name: row[column] for name, column in names.items()})
-            out.append(RunFolder(row, energy, **rest))
-        return out
+        # The columns of an energy are its fields in their order.
+        energies = map(RunEnergy, *(table[name] for name in RunEnergy().columns()))
+        found = zip(rows, energies, self.rest, strict=True)
+        return [RunFolder(row, energy, **rest) for row, energy, rest in found]
 
     def micro(self) -> dict[str, Columns]:
         """Return the table of sizes of each run that has one."""

@@ -290,19 +290,21 @@ def _undated(row: Row) -> bool:
 
 def _crowded(rows: Sequence[Row]) -> set[str]:
     """Return the runs that were on a node at the same time as another one."""
-    spans = defaultdict(list)
+    on = defaultdict(list)
     for row in rows:
         if not _undated(row):
             for node in nodes_of(row):
-                spans[node].append((row["start"], row["end"], row["run"]))
+                on[node].append(row)
     crowded = set()
-    for span in spans.values():
-        running: list[tuple[Any, str]] = []
-        for start, end, run in sorted(span):
-            running = [(stop, other) for stop, other in running if stop > start + _TOUCH]
-            if running:
-                crowded |= {run, *(other for _, other in running)}
-            running.append((end, run))
+    for same in on.values():
+        start, end = (np.array([row[name] for row in same], "datetime64[ns]") for name in ("start", "end"))
+        order = np.lexsort((end, start))
+        soon, end = start[order][1:] + _TOUCH, end[order]
+        # One that was still running when the next one started, and one that started while any was.
+        both = np.zeros(len(same), bool)
+        both[:-1] = end[:-1] > soon
+        both[1:] |= np.maximum.accumulate(end)[:-1] > soon
+        crowded |= {same[at]["run"] for at in order[both]}
     return crowded
 
 

@@ -7,6 +7,7 @@ data frames; `check` refuses one that is not in it. The tables are in `analysis.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -164,8 +165,12 @@ def columns(frames: Sequence[pd.DataFrame], kind: str) -> Columns:
 def columns_of(rows: Sequence[Mapping[str, Any]], kind: str) -> Columns:
     """Return the columns of rows that are mappings: pandas would guess the type of each value."""
     found: Columns = {}
-    for name, variable in declared(kind).items():
-        values = [row.get(name, _BLANK[variable.dtype]) for row in rows]
+    table, without = declared(kind), blank(kind)
+    values_of = itemgetter(*table)
+    # Row by row: thousands of rows are more than a processor's cache holds.
+    whole = (values_of(row if row.keys() >= table.keys() else {**without, **row}) for row in rows)
+    columns = zip(*whole, strict=True) if rows else ((),) * len(table)
+    for (name, variable), values in zip(table.items(), columns, strict=True):
         if variable.dtype == "str":
             found[name] = np.empty(len(values), dtype=object)
             found[name][:] = ["" if one is None or one != one else one for one in values]
