@@ -154,6 +154,32 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
     assert asked == ["bench"]
 
 
+def test_executor__preempted_job_that_is_not_started_again_is_given_up() -> None:
+    """Job 2 waits for its next start when Slurm is asked again."""
+    answers = [{"1": "PREEMPTED", "2": "PREEMPTED"}, {"1": "PREEMPTED", "2": "PENDING"}, {"2": "COMPLETED"}]
+
+    async def query_job_status(command: str, logger: object) -> tuple[dict[str, str], float]:
+        return answers.pop(0), 0.1
+
+    class Mended(Executor):
+        pass
+
+    plugin = SimpleNamespace(Executor=Mended, query_job_status=query_job_status)
+    patch_executor(plugin)
+    executor = plugin.Executor(plugin)
+    active = [SimpleNamespace(external_jobid=job, job=SimpleNamespace(output=["none"])) for job in "12"]
+
+    async def rounds() -> list[list[str]]:
+        seen, left = [], active
+        while answers:
+            left = [job async for job in executor.check_active_jobs(left)]
+            seen.append([job.external_jobid for job in left])
+        return seen
+
+    assert asyncio.run(rounds()) == [["1", "2"], ["2"], []]
+    assert executor.bad == ["Slurm says PREEMPTED of job 1. The same command measures its run again. "]
+
+
 def test_executor__version_that_cannot_be_patched_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     patch_executor(SimpleNamespace(Executor=Executor))
     assert "this version hangs on a job that Slurm has lost" in capsys.readouterr().err

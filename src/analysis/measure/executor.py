@@ -1,8 +1,9 @@
 """What Snakemake's Slurm executor (2.8) lacks for measuring, added to it while a campaign is measured.
 
 It checks the account before each submission, and hangs on a job that Slurm does not know: one that a
-crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``. And in each job it
-starts a second Snakemake, which costs more than many programs that are measured.
+crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``. It waits for a job
+that was preempted and is not started again. And in each job it starts a second Snakemake, which costs more
+than many programs that are measured.
 """
 
 import contextlib
@@ -21,6 +22,8 @@ from analysis.measure import workflow
 # A job is known from its submission on, so that an answer without it means that it is gone; one answer may
 # come from a controller that is just starting.
 _MISSES = 2
+# How a job can end that the executor takes for one that goes on. Before a new start it waits (PENDING).
+_ENDED = ("PREEMPTED", "REVOKED", "LAUNCH_FAILED")
 START = Path(__file__).with_name("start.sh")
 
 
@@ -54,7 +57,7 @@ def patch_executor(plugin: Any, base: Path | None = None) -> None:
 
 
 class Lost:
-    """Counts how often Slurm has answered without a job."""
+    """Counts how often Slurm has answered without a job, or that it is not started again."""
 
     def __init__(self) -> None:
         self._answer: Mapping[str, str] | None = None
@@ -68,11 +71,16 @@ class Lost:
         """Tell, once after each answer, whether a job that should be there is lost."""
         if self._answer is None:
             return False
-        if job in self._answer:
+        if self._answer.get(job, _ENDED[0]) not in _ENDED:
             del self._missed[job]
             return False
         self._missed[job] += 1
         return self._missed[job] >= _MISSES
+
+    def why(self, job: str) -> str:
+        """Say what Slurm's last answer makes of a lost job."""
+        state = (self._answer or {}).get(job)
+        return f"Slurm says {state} of job {job}" if state else f"Slurm does not know job {job} any more"
 
 
 def _start_without_snakemake(plugin: Any, base: Path) -> None:
@@ -118,8 +126,8 @@ def _give_up_lost_jobs(plugin: Any) -> None:
             elif all(os.path.exists(file) for file in job.job.output):  # noqa: PTH110
                 self.report_job_success(job)
             else:
-                what = f"Slurm does not know job {job.external_jobid} any more. "
-                self.report_job_error(job, msg=f"{what}The same command measures its run again. ")
+                what = f"{jobs.why(job.external_jobid)}. The same command measures its run again. "
+                self.report_job_error(job, msg=what)
 
     plugin.query_job_status = query_job_status
     plugin.Executor.check_active_jobs = check_active_jobs
