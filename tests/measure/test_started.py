@@ -93,6 +93,24 @@ def test_started__a_job_that_is_killed_at_once_has_a_record_with_its_reason(
     assert not note.exists()
 
 
+def test_started__the_reason_quotes_no_other_attempt_at_the_run(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is of the last job that has written there: job 7 has said nothing there that is left."""
+    run = workflow.plan("c", base).runs[0].name
+    begin(base, run)
+    begin(base, run, SLURM_JOB_ID="8")
+    log = base / f"results/logs/run/c/{run}.log"
+    assert log.read_text(encoding="utf-8") == "8.0.1000: the job has started\nout of breath\n"
+    squeue(tmp_path, monkeypatch, "7|FAILED\n8|FAILED\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    why = "failed: it ended before it had the run: Slurm says FAILED"
+    assert attempts.started(base, "c") == [
+        f"{run}.failed-1: {why}",
+        f"{run}.failed-2: {why}: out of breath",
+    ]
+
+
 def test_started__each_start_of_a_job_is_an_attempt_and_a_recorded_one_is_none(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,19 @@ def test_finish__keeps_records_when_two_answers_are_equal(
     assert kept.splitlines()[1] == "7|COMPLETED|2026-11-21T00:27:37"
 
 
+def test_failures__slurms_word_of_a_job_counts_if_the_job_has_ended(base: Path) -> None:
+    """Job 7 waits for its next start, and the accounting of job 8 is late."""
+    states = {"7": "PENDING", "8": "RUNNING", "9": "OUT_OF_MEMORY", "10": "FAILED"}
+    for job in states:
+        put(base, f"run-{job}.failed-1", job_id=job, reason="exit code 5")
+    assert workflow.failures("c", base, states) == [
+        "  failed attempt: run-10.failed-1: exit code 5",
+        "  failed attempt: run-7.failed-1: exit code 5",
+        "  failed attempt: run-8.failed-1: exit code 5",
+        "  failed attempt: run-9.failed-1: exit code 5; Slurm says OUT_OF_MEMORY",
+    ]
+
+
 CANCELLED = """\
 #!/bin/sh
 echo 'JobID|State|Start|End'

@@ -170,7 +170,7 @@ def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: 
     failed = "" if state == "COMPLETED" else named_user(state)
     said = "it was started again" if again else slurm.ended(job, note["slurm"]) or failed
     log = base / "results/logs/run" / campaign / f"{note['run']}.log"
-    last = "" if again else _last_line(log, path.stat().st_mtime)
+    last = "" if again else _last_line(log, path.name.rpartition(".")[0])
     known = ["it ended before it had the run", *([f"Slurm says {said}"] if said else []), last]
     return ": ".join(filter(None, known))
 
@@ -183,11 +183,11 @@ def _start(record: Mapping[str, Any]) -> Start:
     return accounting.number(record), at, int(restarts) if restarts.isdecimal() else 0
 
 
-def _last_line(log: Path, since: float) -> str:
-    """Return what a job has said last, in its log."""
+def _last_line(log: Path, start: str) -> str:
+    """Return what a job has said last in its log; nothing if the log is of another start than its note."""
     with contextlib.suppress(OSError):
-        if log.stat().st_mtime >= since - 1:
-            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        head, *lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        if head.startswith(f"{start}: "):
             return files.one_line(next((line for line in reversed(lines) if line.strip()), ""))[:300]
     return ""
 

@@ -18,4 +18,6 @@ printf '{"state": "started", "run": "%s", "job_id": "%s", "node_list": "%s", "sl
     "{\"cluster\": \"${SLURM_CLUSTER_NAME-}\", \"job_name\": \"${SLURM_JOB_NAME-}\", \"comment\": \"$comment\",\
  \"start\": $BENCHBOOK_STARTED, \"restarts\": \"${SLURM_RESTART_COUNT:-0}\"}" \
     >"$note.part" && mv -- "$note.part" "$note.json"
-exec "$python" -m analysis.measure.launch "$campaign" "$run" "$@" >"$log" 2>&1
+# Other jobs of the same run write there too: the first line names the start that the rest is of.
+echo "${note##*/}: the job has started" >"$log"
+exec "$python" -m analysis.measure.launch "$campaign" "$run" "$@" >>"$log" 2>&1

@@ -198,7 +198,8 @@ def failures(campaign: str, base: Path, states: Mapping[str, str] | None = None)
         record = folders.record_of(base, campaign, name)
         why = str(record.get("reason", "")) if record else "its record cannot be read"
         state = (states or {}).get(str(record.get("job_id", "")), "")
-        more = state if state.split()[:1] not in ([], ["COMPLETED"], ["FAILED"]) else ""
+        told = slurm.terminal(state) and state.split()[0] not in ("COMPLETED", "FAILED")
+        more = state if told else ""  # of a job that is started again it is not this attempt's end
         more = f"; Slurm says {slurm.named_user(more)}" if more and more.split()[0] not in why else ""
         lines.append(f"  failed attempt: {name}: {why}{more}")
     return lines
