@@ -1,13 +1,15 @@
 """A campaign that is disturbed on the real test Slurm: jobs that are lost, doubled, or without a reason.
 
-Short runs of one rank are cancelled, killed, requeued, lose their node, their disk or Slurm's controller, and
-Snakemake itself is killed, in an order of the seed. The same command is given until all runs are there. Then
-Slurm's own books are compared with the records:
+Short runs of one rank are cancelled, killed, requeued, preempted, lose their node, their disk, their clock or
+Slurm's controller, and Snakemake itself is killed, in an order of the seed. The same command is given until
+all runs are there. Then Slurm's own books are compared with the records:
 
 - lost: a job that Slurm started, without a record and without a note that it had nothing to measure;
 - early: the same while the campaign ran, without a note or a line of Snakemake's that names it as waiting;
 - doubled: a run or a start of a job that has two records;
 - retracted: a run whose job Slurm calls completed, as a failed attempt without another reason;
+- not ended: a failed attempt whose reason has Slurm's word of a job that waits or runs;
+- mistimed: a good run that took a negative or an impossible time, as after a step of the clock;
 - wrong: a good run whose job has ended in another way, by Slurm's books;
 - unnamed: a failed attempt without a reason;
 - no output: a good run without the program's line in its output;
@@ -22,7 +24,8 @@ Slurm's database forgets, or says of other jobs with the same numbers, the study
 
 Needs root on Debian and tests/slurm/install.sh. All counts shall be 0.
 
-usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220]    (about 10 s for each)
+usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220] [--keep FOLDER]
+(about 10 s for each disturbance)
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ import argparse
 import contextlib
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,9 +49,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.slurm import campaigns, daemons
+from tests.slurm import campaigns
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.machine import ClusterError
+from tests.slurm.disturbances import KINDS, Clocks, Disturbances
+from tests.slurm.machine import ClusterError, until
 
 # The trace is a witness of its own, not on the disk that is disturbed: which jobs have come to their program.
 PROGRAM = (
@@ -54,30 +60,7 @@ PROGRAM = (
     + campaigns.RESULT.format(ranks=1)
 )
 HEAD = "rule_run_wildcards_few_"
-# Kind -> how often it is drawn, of 27. A lost node and a dead controller cost the most time.
-KINDS = {
-    "cancel": 4,
-    "kill the job": 4,
-    "kill the program": 3,
-    "kill at its start": 3,
-    "requeue": 3,
-    "hold": 1,
-    "drain its node": 1,
-    "out of memory": 2,
-    "fill the disk": 1,
-    "stall the disk": 1,
-    "purge the accounting": 1,
-    "another database": 1,
-    "power of a node": 1,
-    "controller": 1,
-    "accounting": 1,
-}
 _EVERY = 1.0  # s between two disturbances, at least
-_STALL = 8  # s that no write to the disk ends
-_MEMORY = Path("/sys/fs/cgroup/memory/benchbook-study")
-# What a purge takes from Slurm's database, and what a new one says: of all jobs that have ended.
-_PURGE = "delete from testbed_job_table where time_end > 0"
-_OTHERS = "update testbed_job_table set job_name='payroll', derived_es='', state=5 where time_end > 0"
 
 
 def main() -> int:
@@ -86,17 +69,16 @@ def main() -> int:
     parser.add_argument("--disturbances", type=int, default=100)
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=20220)
+    parser.add_argument("--keep", type=Path, help="a new folder for a copy of what was found at fault")
     given = parser.parse_args()
-    with small_disk() as folder, SlurmCluster() as cluster:
-        study = Study(cluster, campaigns.make_project(folder / "project"), given.runs, given.seed)
+    with scene(given.runs, given.seed) as study:
         study.disturb(given.disturbances)
         complete = study.complete()
-        started = study.accounted()
-        records = list(campaigns.records(study.base).values())
-        counts: dict[str, list[str]] = counted(started, records, study.notes("idle"), study.ran())
-        counts["early"] = [str(one) for one in sorted(study.early)]
-        counts["no output"] = study.without_output()
-        counts["unsaid"] = study.unsaid
+        started, records = study.accounted(), study.records()
+        counts = study.faults()
+        if given.keep and any(counts.values()):
+            shutil.copytree(study.base, given.keep / "project", symlinks=True)
+            shutil.copytree(study.cluster.base / "log", given.keep / "slurm")
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(study.done.items()))
     print(f"disturbances: {sum(study.done.values())} of {given.runs} runs, seed {given.seed}: {kinds}")
     good = sum(not record["reason"] for record in records)
@@ -110,6 +92,15 @@ def main() -> int:
     for name, found in counts.items():
         print("".join(f"  {name}: {one}\n" for one in found), end="")
     return int(not complete or any(counts.values()))
+
+
+@contextlib.contextmanager
+def scene(runs: int, seed: int) -> Iterator[Study]:
+    """Give a campaign of so many runs on a cluster and a disk of its own, which is measured."""
+    with tempfile.TemporaryDirectory() as name, small_disk() as disk:
+        clocks = Clocks(Path(name))
+        with SlurmCluster(more=clocks.slurm_conf) as cluster:
+            yield Study(cluster, campaigns.make_project(disk / "project"), runs, seed, clocks)
 
 
 @contextlib.contextmanager
@@ -134,7 +125,8 @@ _FINE = (
     "RUNNING",
 )  # a crashed controller can forget a job, which then runs in its books for ever
 _REFUSED = "refused"
-_AGAIN = ("REQUEUED", "NODE_FAIL", _REFUSED)  # how a start ends that Slurm takes back
+_AGAIN = ("REQUEUED", "NODE_FAIL", "PREEMPTED", _REFUSED)  # how a start ends that Slurm takes back
+_LONG = 1800  # s that no run takes, and less than any step of a clock
 _NEAR = 5.0  # s between Slurm's word that a job has begun and the job's own
 
 
@@ -205,21 +197,26 @@ def counted(
     runs = Counter(record["run"] for record in good)
     claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
     ended = {record["run"]: started.get(nearest(start_of(record), started), "no start") for record in good}
+    # Slurm's word of a job that has not ended, in the reason of an attempt that has.
+    open_ = re.compile(r"Slurm says (PENDING|RUNNING|REQUEUED|SUSPENDED|COMPLETING)")
     return {
         "lost": [f"job {job}, started at {at}" for job, at in sorted(lost)],
         "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
         "retracted": [record["run"] for record in claimed],
         "wrong": [f"{run}: {state}" for run, state in ended.items() if state not in _FINE],
         "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
+        "not ended": [one["run"] for one in records if open_.search(one["reason"])],
+        "mistimed": [one["run"] for one in good if not 0 <= one.get("end", 0) - one.get("start", 0) < _LONG],
     }
 
 
 class Study:
     """A campaign that is disturbed."""
 
-    def __init__(self, cluster: SlurmCluster, base: Path, runs: int, seed: int) -> None:
+    def __init__(self, cluster: SlurmCluster, base: Path, runs: int, seed: int, clocks: Clocks) -> None:
         self.cluster, self.base = cluster, base
-        self.random = random.Random(seed)
+        self.random, self._clocks = random.Random(seed), clocks
+        self._disturbances = Disturbances(cluster, base.parent, clocks, self.random)
         self.done = Counter[str]()
         self.early = set[Start]()
         self.unsaid = list[str]()
@@ -235,7 +232,8 @@ class Study:
     def _start(self) -> subprocess.Popen[str]:
         words = ["--profile", "slurm", "measure", "--config", "measure=few", "go_on=yes", *campaigns.SMALLER]
         command = [sys.executable, "-m", "snakemake", *words]
-        return self.cluster.popen(["sh", "-c", '"$@" >>snakemake.log 2>&1', "sh", *command], cwd=self.base)
+        shell = ["sh", "-c", '"$@" >>snakemake.log 2>&1', "sh", *command]
+        return self.cluster.popen(shell, cwd=self.base, env=self._clocks.environment())
 
     def _alive(self) -> bool:
         """Give the command again if Snakemake has ended; false if all runs are there."""
@@ -257,101 +255,59 @@ class Study:
                 continue
             (kind,) = self.random.choices(kinds, weights)
             job = self.random.choice(jobs)
-            with contextlib.suppress(ClusterError, OSError):  # it may end just now
-                if self._do(kind, job):
-                    self.done[kind] += 1
-                    self._touched.add(job)
-                    print(f"{sum(self.done.values())}: {kind}, job {job}", file=sys.stderr, flush=True)
+            self._do(kind, job)
             if self.random.random() < 0.02:
                 os.killpg(self._snakemake.pid, signal.SIGKILL)
                 self.done["kill Snakemake"] += 1
             time.sleep(_EVERY)
 
+    def force(self, kind: str) -> None:
+        """Disturb once, as soon as a job runs."""
+
+        def done() -> bool:
+            self._alive()
+            self._administer()
+            return any(self._do(kind, job) for job in self._running())
+
+        until(f"a job for: {kind}", done, seconds=60, every=_EVERY)
+
+    def _do(self, kind: str, job: str) -> bool:
+        """Disturb once; tell whether that was possible."""
+        self.accounted()  # a disturbance may take it from Slurm's books
+        with contextlib.suppress(ClusterError, OSError):  # it may end just now
+            if self._disturbances.do(kind, job):
+                self.done[kind] += 1
+                self._touched.add(job)
+                print(f"{sum(self.done.values())}: {kind}, job {job}", file=sys.stderr, flush=True)
+                return True
+        return False
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return all records, their starts by the right time."""
+        found = list(campaigns.records(self.base).values())
+        for record in found:
+            if at := (record.get("slurm") or {}).get("start"):
+                record["slurm"]["start"] = self._clocks.true(at)
+        return found
+
+    def faults(self) -> dict[str, list[str]]:
+        """Return what is wrong by kind, each named."""
+        started, records = self.accounted(), self.records()
+        found: dict[str, list[str]] = counted(started, records, self.notes("idle"), self.ran())
+        found["early"] = [str(one) for one in sorted(self.early)]
+        found["no output"] = self.without_output()
+        return {**found, "unsaid": self.unsaid}
+
     def ran(self) -> list[Start]:
         """Return the jobs that have come to their program, and when."""
         text = self._trace.read_text(encoding="ascii") if self._trace.exists() else ""
-        return [(job, int(at)) for job, at in (line.split() for line in text.splitlines())]
+        lines = (line.split() for line in text.splitlines())
+        return [(job, int(self._clocks.true(int(at)))) for job, at in lines]
 
     def _running(self) -> list[str]:
         asked = self.cluster.run(["squeue", "-h", "-t", "R", "-o", "%A|%k"], check=False).stdout.split()
         rows = [line.partition("|") for line in asked]
         return sorted(job for job, _, note in rows if note.startswith(HEAD) and job not in self._touched)
-
-    def _do(self, kind: str, job: str) -> bool:
-        run = self.cluster.run
-        if kind == "cancel":
-            run(["scancel", job])
-        elif kind == "kill the job":
-            run(["scancel", "--signal=KILL", "--full", job])
-        elif kind == "requeue":
-            run(["scontrol", "requeue", job])
-        elif kind == "hold":
-            run(["scontrol", "requeuehold", job])
-        elif kind == "drain its node":
-            node = run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
-            run(["scontrol", "update", f"nodename={node}", "state=drain", "reason=study"])
-            run(["scontrol", "requeue", job])
-        elif kind == "out of memory":
-            return self._take_memory(job)
-        elif kind == "stall the disk":
-            subprocess.run(["fsfreeze", "-f", self.base.parent], check=True)
-            time.sleep(_STALL)
-            subprocess.run(["fsfreeze", "-u", self.base.parent], check=True)
-        elif kind in ("purge the accounting", "another database"):
-            self.accounted()
-            daemons.ask_database(run, self.cluster.base, _PURGE if kind.startswith("purge") else _OTHERS)
-        elif kind in ("kill the program", "kill at its start"):
-            what = "program.sh" if kind == "kill the program" else "analysis.measure.launch"
-            return self._kill(job, what)
-        elif kind == "fill the disk":
-            with contextlib.suppress(OSError), (self.base / "filling").open("wb", buffering=0) as file:
-                while file.write(bytes(1 << 16)):
-                    pass
-            time.sleep(6)
-            (self.base / "filling").unlink()
-        elif kind == "power of a node":
-            node = run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
-            self.cluster.kill_node(node)
-            self.cluster.start_node(node)
-        elif kind == "accounting":
-            daemons.stop(run, self.cluster.base, "slurmdbd", "KILL")
-            time.sleep(3)
-            daemons.start_slurmdbd(run, self.cluster.base)
-        else:
-            self.cluster.stop_controller("KILL")
-            time.sleep(3)
-            self.cluster.start_controller()
-        return True
-
-    def _kill(self, job: str, what: str) -> bool:
-        """Kill a process of a job whose command line has a word; tell whether there was one."""
-        node, pids = self._processes(job, what)
-        if pids:
-            self.cluster.run(["kill", "-KILL", pids[0]], on=node)
-        return bool(pids)
-
-    def _processes(self, job: str, what: str) -> tuple[str, list[str]]:
-        """Return the node of a job, and its processes whose command line has a word."""
-        node = self.cluster.run(["squeue", "-h", "-j", job, "-o", "%N"]).stdout.strip()
-        listed = self.cluster.run(["scontrol", "listpids", job], on=node, check=False).stdout.splitlines()[1:]
-        pids = [line.split()[0] for line in listed]
-        said = {pid: self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False) for pid in pids}
-        return node, [pid for pid in pids if what in said[pid].stdout]
-
-    def _take_memory(self, job: str) -> bool:
-        """Leave a job's program no memory, so that the kernel kills it; tell whether it ran."""
-        _MEMORY.mkdir(exist_ok=True)
-        (_MEMORY / "memory.limit_in_bytes").write_text("0", encoding="ascii")
-        node, pids = self._processes(job, "program.sh")
-        programs = [pid for pid in pids if self._is_program(node, pid)]
-        for pid in programs:
-            self.cluster.run(["sh", "-c", f"echo {pid} >{_MEMORY}/cgroup.procs"], on=node)
-        return bool(programs)
-
-    def _is_program(self, node: str, pid: str) -> bool:
-        """Tell whether a process is the program itself, and not what has started it."""
-        words = self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False).stdout.split("\0")
-        return len(words) > 1 and words[0] == "/bin/sh" and words[1].endswith("program.sh")
 
     def _administer(self) -> None:
         """Resume drained nodes and release held jobs, once ``benchbook progress`` has named each of these."""
@@ -405,7 +361,7 @@ class Study:
 
     def _look(self) -> None:
         """Count at this moment the jobs that are neither recorded nor named as waiting."""
-        known = {start_of(one) for one in campaigns.records(self.base).values()}
+        known = {start_of(one) for one in self.records()}
         open_ = ("PENDING", "RUNNING", "REQUEUED")
         found = {one: state for one, state in self.accounted().items() if state not in open_}
         missing = without(found, [*known, *self.notes("")])
@@ -420,7 +376,7 @@ class Study:
             job, _, began, _ = path.name.split(".", 3)
             text = path.read_text(encoding="utf-8", errors="replace")
             if not state or f'"{state}"' in text:
-                found.add((job, int(began)))
+                found.add((job, int(self._clocks.true(int(began)))))
         return found
 
     def accounted(self) -> dict[Start, str]:

@@ -44,6 +44,8 @@ class SlurmCluster:
         Where data, sockets and logs lie; by default a new temporary folder. Removed by `down`.
     kept : bool
         Whether the cluster outlives the process that starts it.
+    more : str
+        Lines at the end of slurm.conf.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class SlurmCluster:
         memory: int = 4000,
         folder: Path | None = None,
         kept: bool = False,
+        more: str = "",
     ) -> None:
-        self.nodes, self.cores, self.memory, self.kept = nodes, cores, memory, kept
+        self.nodes, self.cores, self.memory, self.kept, self.more = nodes, cores, memory, kept, more
         self.base = (
             folder or Path(tempfile.gettempdir()) / f"benchbook-slurm-{os.getpid()}-{time.time_ns():x}"
         )
@@ -101,6 +104,8 @@ class SlurmCluster:
             self.laps[name] = time.monotonic() - begin
 
         daemons.write_configuration(self.base, nodes=self.nodes, cores=self.cores, memory=self.memory)
+        with (self.base / "etc/slurm.conf").open("a", encoding="utf-8") as file:
+            file.write(self.more)
         self._boot([CONTROL, *daemons.node_names(self.nodes)])
         self.run(["ip", "link", "add", "name", "bridge", "type", "bridge"])
         self.run(["ip", "address", "add", f"{CONTROL_ADDRESS}/24", "dev", "bridge"])

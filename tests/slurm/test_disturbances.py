@@ -9,9 +9,6 @@ import pytest
 
 from tests.studies import loaded
 
-from .campaigns import make_project
-from .cluster import SlurmCluster
-
 HEAD = "rule_run_wildcards_few_"
 
 
@@ -64,21 +61,36 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
         assert study.counted(started, unnamed, [])["unnamed"] == ["c.failed-1"]
         claimed = [*good, a_record("c.failed-1", "3", "it ended: Slurm says COMPLETED")]
         assert study.counted(started, claimed, [])["retracted"] == ["c.failed-1"]
+        waits = [*good, a_record("c.failed-1", "3", "it ended: Slurm says PENDING")]
+        assert study.counted(started, waits, [])["not ended"] == ["c.failed-1"]
+        stepped = [*good[1:], {**good[0], "start": 9.0, "end": 7.0}, failed]
+        assert study.counted(started, stepped, [])["mistimed"] == ["a"]
 
 
 @pytest.mark.slurm
 def test_disturbances__a_small_campaign_loses_nothing(able: None) -> None:
     """On a cluster of its own, whose books have no jobs of other tests."""
-    with loaded("study_disturbances") as study, study.small_disk() as folder, SlurmCluster() as cluster:
-        done = study.Study(cluster, make_project(folder / "project"), 4, seed=7)
+    with loaded("study_disturbances") as study, study.scene(4, seed=7) as done:
         done.disturb(3)
         assert done.complete()
-        rows = done.accounted()
-        records = list(study.campaigns.records(done.base).values())
-        found = study.counted(rows, records, done.notes("idle"))
-        assert len([one for one in records if not one["reason"]]) == 4
+        assert len([one for one in done.records() if not one["reason"]]) == 4
         assert sum(done.done.values()) >= 1
-        assert {name: one for name, one in found.items() if one} == {}
-        assert done.without_output() == []
-        assert not done.early
-        assert not done.unsaid
+        assert {name: one for name, one in done.faults().items() if one} == {}
+
+
+@pytest.mark.slurm
+def test_disturbances__preemption_clocks_and_a_slow_disk_lose_nothing(able: None) -> None:
+    """Each of them hits a job that runs, once."""
+    kinds = ["clock of its node", "preempt with requeue", "clock of the login", "preempt with cancel"]
+    with loaded("study_disturbances") as study, study.scene(8, seed=1) as done:
+        for kind in [*kinds, "slow disk"]:
+            done.force(kind)
+        assert done.complete()
+        assert set(done.done) == {*kinds, "slow disk"}
+        assert {name: one for name, one in done.faults().items() if one} == {}
+        records = done.records()
+        assert len([one for one in records if not one["reason"]]) == 8
+        states = set(done.accounted().values())
+        assert "PREEMPTED" in states
+        reasons = [one["reason"] for one in records if one["reason"]]
+        assert len(reasons) >= 2
