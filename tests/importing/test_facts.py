@@ -40,6 +40,13 @@ LAUNCHES: list[tuple[str, dict[str, str]]] = [
         {"-N2": "", "-n": "32", "-o": "cpu-affinity=per-task", "-i": "50", "program": "osu_latency"},
     ),
     (
+        "mpirun -hostfile /tmp/pbs.1234/hosts -np 8 -wd /scratch/ada -x LD_PRELOAD=/opt/x.so ./xhpl -v /a/b",
+        {
+            "-hostfile": "/tmp/pbs.1234/hosts", "-np": "8", "-wd": "/scratch/ada", "LD_PRELOAD": "/opt/x.so",
+            "-v": "/a/b", "program": "xhpl",
+        },
+    ),
+    (
         "gmx mdrun -s topol.tpr -pin on",
         {"-s": "topol.tpr", "-pin": "on", "program": "gmx", "arguments": "mdrun"},
     ),
@@ -67,6 +74,27 @@ def test_stated__settings_of_libraries_are_the_environment_of_a_run() -> None:
         "threads": 4,
     }
     assert launch.stated("export UCX_TLS=rc\nexport UCX_TLS=tcp\n") == {}
+
+
+PROSE = [
+    "mpirun noticed that process rank 3 with PID 0 on node r2i7n011 exited on signal 9 (Killed).",
+    "mpirun has exited due to process rank 0 with PID 12 on",
+    "mpirun was unable to launch the specified application as it could not find an executable:",
+    "mpirun detected that one or more processes exited with non-zero status, thus causing",
+    "Starting mpirun at Sat Jul 22 05:45:16 UTC 2023",
+    "mpirun finished at Sat Jul 22 05:45:16 2023",
+    "mpirun (Open MPI) 4.1.4",
+    "echo Starting mpirun at $(date)",
+    'echo "mpirun -np 8 ./xhpl" > again.sh',
+]
+
+
+@pytest.mark.parametrize("line", PROSE, ids=[line[:30] for line in PROSE])
+def test_stated__a_sentence_about_a_launcher_is_no_launch_line(line: str) -> None:
+    launch_line = "cd run; echo now; mpirun -np 4 ./xhpl"
+    assert launch.stated(f"{line}\n") == {}
+    assert launch.stated(f"{launch_line}\n{line}\n") == {"command": "mpirun -np 4 ./xhpl", "ranks": 4}
+    assert launch.last(f"{launch_line}\n{line}\n") == "mpirun -np 4 ./xhpl"
 
 
 def jobs(tree: Path, *, hosts: tuple[str, ...], groups: tuple[str, ...], options: tuple[str, ...]) -> None:
@@ -131,6 +159,19 @@ def test_import__a_setting_of_the_environment_that_varies_is_an_option(
         (folder / "job.sh").write_text(script)
         (folder / "out.txt").write_text(log(9.5 + at / 10))
     assert cells(imported(tmp_path / "tree"), "options") == {("UCX_TLS=tcp",): 2, ("UCX_TLS=rc",): 2}
+
+
+def test_import__what_the_launch_line_of_a_runs_own_script_says_of_the_network_is_an_option(
+    tmp_path: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    for at, network in enumerate(("pml ucx", "btl tcp,self") * 2):
+        script = f"#!/bin/bash\n#SBATCH -N 2\n#SBATCH -n 4\nmpirun -mca {network} -np 4 /opt/lmp -in in.lj\n"
+        (tmp_path / "tree" / f"job-{9000 + at}.sh").write_text(script)
+        (tmp_path / "tree" / f"slurm-{9000 + at}.out").write_text(log(9.5 + at / 10))
+    found = imported(tmp_path / "tree")
+    assert cells(found, "options") == {("-mca pml=ucx",): 2, ("-mca btl=tcp,self",): 2}
+    assert {(one["nodes"], one["ranks_per_node"]) for one in found.values()} == {(2, 2)}
 
 
 DATES = [

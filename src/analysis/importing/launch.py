@@ -13,6 +13,15 @@ _LAUNCHER = re.compile(
     r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun|jsrun|lrun|prun|runjob|poe|ccc_mprun"
     r"|flux run)(?:[.\w-]*)(?=[ \t])"
 )
+# What makes a line no launch line: a comment or an echo before the launcher, a word of a sentence behind it.
+_NO_LAUNCH = re.compile(r"#|(?<![\w./-])(?:echo|printf?)\b[^;&|]*$")
+_PROSE = (
+    "a an and aborted as at before by called cannot command completed could crashed detected did died does "
+    "done ended exited failed finished for found from got had has have in into is killed noticed of on or "
+    "process received returned should started starting stopped terminated that the then to took unable used using "
+    "version via was were will with would"
+)
+_LAUNCHED = re.compile(rf"[ \t]+(?!(?i:{_PROSE.replace(' ', '|')})[,.:;]?(?:\s|$))[\w./~$%@{{\"'\\-]")
 _LONGEST = 4000  # characters of a line that may launch a program
 _NP = re.compile(r"(?<!\S)--?(?:np|n|ntasks)[ =]?(\d+)(?!\S)")
 _PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--n?tasks-per-node[ =](\d+))(?!\S)")
@@ -36,13 +45,15 @@ _FLAGS = (
     "bynode byslot l v V verbose label unbuffered K q quiet"
 )
 _PAIRS = "mca pmixmca gmca prtemca genv env"
-_VALUES = dict.fromkeys(_FLAGS.split(), 0) | dict.fromkeys(_PAIRS.split(), 2)
+_PATHS = "hostfile machinefile machine host rankfile rf f wdir wd chdir prefix path tune am x"
+_COUNTS = ((_FLAGS, 0), (_PATHS, 1), (_PAIRS, 2))
+_VALUES = {name: count for names, count in _COUNTS for name in names.split()}
 _WRAPPERS = set("numactl taskset time env exec perf omplace dplace singularity apptainer podman".split())  # noqa: SIM905
 # What other factors have, or what is of one execution alone.
 _KNOWN = set(
     "np n ntasks N nodes ppn npernode ntasks-per-node tasks-per-node c cpus-per-task d S hostfile "  # noqa: SIM905
-    "machinefile host hosts w nodelist J job-name t time wdir chdir D OMP_NUM_THREADS rt nx ny nz ntomp "
-    "PATH LD_LIBRARY_PATH".split()
+    "machinefile machine host hosts w nodelist J job-name t time wdir wd chdir D OMP_NUM_THREADS rt nx ny nz "
+    "ntomp PATH LD_LIBRARY_PATH".split()
 )
 
 
@@ -83,11 +94,13 @@ def last(text: str) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Give the launch lines of a text from their launcher on; comments are none."""
+    """Give the launch lines of a text from their launcher on; comments and prose are none."""
     for line in text.splitlines():
         if "run" in line or "mpiexec" in line or "poe " in line:
             match = _LAUNCHER.search(line) if len(line) <= _LONGEST else None
-            if match and "#" not in line[: match.start()]:
+            if not match or _NO_LAUNCH.search(line[: match.start()]):
+                continue
+            if _LAUNCHED.match(line, match.end()):
                 yield " ".join(line[match.start() :].split())
 
 

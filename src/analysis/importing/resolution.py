@@ -294,7 +294,8 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     """Distinguish runs by the options and settings in which runs of a cell differ."""
     given: dict[str, list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
     for draft in drafts:
-        line = draft.certain("command") or draft.value("program") or draft.value("launch") or ""
+        stated_by = ("program", "launch", "command")  # after what was recorded, a script states it
+        line = draft.certain("command") or next(filter(None, map(draft.value, stated_by)), "")
         stated = launch.options(str(line)) if line else {}
         # Outputs that have the name of the run's own file, or a date in their name, only count.
         own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}
