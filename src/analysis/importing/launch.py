@@ -18,8 +18,8 @@ _NO_LAUNCH = re.compile(r"#|(?<![\w./-])(?:echo|printf?)\b[^;&|]*$")
 _PROSE = (
     "a an and aborted as at before by called cannot command completed could crashed detected did died does "
     "done ended exited failed finished for found from got had has have in into is killed noticed of on or "
-    "process received returned should started starting stopped terminated that the then to took unable used using "
-    "version via was were will with would"
+    "process received returned should started starting stopped terminated that the then to took unable "
+    "used using version via was were will with would"
 )
 _LAUNCHED = re.compile(rf"[ \t]+(?!(?i:{_PROSE.replace(' ', '|')})[,.:;]?(?:\s|$))[\w./~$%@{{\"'\\-]")
 _LONGEST = 4000  # characters of a line that may launch a program
