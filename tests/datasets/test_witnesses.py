@@ -240,6 +240,33 @@ def jobs_swapped(copy: Copy) -> None:
     copy.change("121", job_id=one["job_id"])
 
 
+@lie("vm-hpcg", r"011/run\.json:\d+: began 45 s before its job 40 did; other runs began after theirs")
+def jobs_of_neighbours_swapped(copy: Copy) -> None:
+    one, other = copy.records(run="011")[0], copy.records(run="012")[0]
+    copy.change("011", job_id=other["job_id"])
+    copy.change("012", job_id=one["job_id"])
+
+
+@lie(
+    "vm-lulesh", r"f5237b34-r04/run\.json:\d+: is number 25 in order and began at .*, number 2\d \(run lulesh"
+)
+def orders_within_a_job_swapped(copy: Copy) -> None:
+    """Jobs 3 and 4 do not run in their order."""
+    copy.change("lulesh-s20-1x1-f5237b34-r04", order=25)
+    copy.change("lulesh-s20-1x1-e4d7d149-r05", order=20)
+
+
+@lie("vm-lulesh", r"deb8d7a2-r08/run\.json:\d+: says that 2 runs shared job 8, and there is no run 8:2;")
+def last_run_of_a_shared_job_removed(copy: Copy) -> None:
+    copy.drop("lulesh-s20-1x1-f5237b34-r08", accounted=False)
+
+
+@lie("vm-lulesh", r"sacct\.txt:\d+: lists job 8 \(COMPLETED, 14 s\), without a run")
+def all_runs_of_a_shared_job_removed(copy: Copy) -> None:
+    for name in ("deb8d7a2", "f5237b34"):
+        copy.drop(f"lulesh-s20-1x1-{name}-r08", accounted=False)
+
+
 @lie("vm-hpcg", r"has job 29, like run")
 def one_job_of_two_runs(copy: Copy) -> None:
     copy.change("005", job_id=29)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
-from analysis.schema.records import section
+from analysis.schema.records import IMPORTED, section
 
 # What holds for so many is a rule, from which the rest departs.
 _RULE = 0.9
 _FEWEST = 4
 # Slurm counts whole seconds, and starts steps after the job; s.
 _TURN = 2.0
+# Time zones differ by quarters of an hour, summer time by four; clocks of one cluster by this much, s.
+_QUARTER, _SUMMER, _SLACK = 900, 4, 60.0
+_CHANGED = 3
 # A job takes longer than its runs and its batch step: by as much as others, and so much; s, median distances.
 _OVERHEAD, _FAR = 30.0, 20.0
 # Printed digits of memory.
@@ -41,13 +46,33 @@ def states_of_jobs(case: Hearing) -> Iterator[Fault]:
 
 
 def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:
-    """Return the dated runs of each accounted job; the third run of job 7 has the number 7:3."""
+    """Return the dated runs of each accounted job."""
     found: dict[str, list[Testimony]] = defaultdict(list)
     for run in case.runs:
-        job = run.job.partition(":")[0]
-        if job in case.jobs and run.dated:
-            found[job].append(run)
+        if run.account in case.jobs and run.dated:
+            found[run.account].append(run)
     return {job: sorted(runs, key=lambda run: run.row["start"]) for job, runs in found.items()}
+
+
+def waits(case: Hearing) -> Mapping[str, float]:
+    """Return how many s after its job each run began, by the time zone in which most of the jobs are."""
+    second = np.timedelta64(1, "s")
+    late = {
+        run.name: float((run.row["start"] - job["start"].to_datetime64()) / second)
+        for name, runs in _by_job(case).items()
+        for run in runs
+        if not pd.isna((job := case.jobs[name])["start"])
+    }
+    zones = Counter(math.floor((seconds + _SLACK) / _QUARTER) for seconds in late.values())
+    if not zones:
+        return {}
+    most = max(zones, key=lambda zone: (zones[zone], -abs(zone)))
+    # In a campaign over a change to summer time a run is not early if it is by one of the two.
+    least = min(zone for zone in (most, most - _SUMMER) if zone == most or zones[zone] >= _CHANGED)
+    return {
+        name: seconds - _QUARTER * (least if seconds < _QUARTER * most - _SLACK else most)
+        for name, seconds in late.items()
+    }
 
 
 def _of_row(case: Hearing, file: str, label: str, what: str) -> Fault:
@@ -78,6 +103,20 @@ def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
 
 def _of(runs: Sequence[Testimony]) -> str:
     return "says" if len(runs) == 1 else f"and {len(runs) - 1} other runs of its job say"
+
+
+@witness("start of a run", "start of its job")
+def starts_of_runs(case: Hearing) -> Iterator[Fault]:
+    """Find runs that began before their job, by what the others do to the second."""
+    late = waits(case)
+    again = {run.account for run in case.runs if str(run.section("slurm").get("restarts") or "0") != "0"}
+    known = [run for run in case.ended if run.name in late and run.account not in again]
+    early = [run for run in known if late[run.name] < -_TURN and IMPORTED not in run.extra]
+    if len(known) >= _FEWEST and len(early) <= max((1 - _RULE) * len(known), 1):
+        for run in early:
+            what = f"began {-late[run.name]:.0f} s before its job {run.account} did"
+            what = f"{what}; other runs began after theirs"
+            yield case.of_run(run, what, "correct job_id or start", key="job_id")
 
 
 @witness("time of a job", "its start and end, its batch step")

@@ -87,6 +87,11 @@ class Testimony:
         """Its job."""
         return str(self.row["job_id"])
 
+    @property
+    def account(self) -> str:
+        """Its job in Slurm's records: the third run of job 7 has the job 7:3."""
+        return self.job.partition(":")[0]
+
     def cell(self, *but: str) -> tuple[str, ...]:
         """Return its levels of all factors but some, as text."""
         return tuple(str(self.row[name]) for name in FACTORS if name not in but)

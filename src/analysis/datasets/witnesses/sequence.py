@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
+from analysis.datasets.witnesses.accounts import waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.records import IMPORTED
 
@@ -25,6 +26,8 @@ _FEWEST = 4
 _NUMBERED = 10
 # Jobs start out of turn by the seconds that Slurm takes; s.
 _TURN = 2.0
+# No job is shared by so many runs.
+_MANY = 100_000
 # Edges of runs are those of Slurm's seconds, s.
 _BLUR = 1.0
 # From the start of a job to that of its run, at most, s.
@@ -39,7 +42,7 @@ _REMOVED = "put back what was removed, or say in README.md why it is missing"
 @witness("jobs in Slurm's records", "runs")
 def jobs_without_runs(case: Hearing) -> Iterator[Fault]:
     """Find jobs that ran without leaving a run."""
-    named = {run.job for run in case.runs}
+    named = {run.account for run in case.runs}
     ran = {name: row for name, row in case.jobs.items() if not pd.isna(row["start"]) and row["elapsed"] != 0}
     lone = [name for name in ran if name not in named]
     if not named & set(case.jobs) or len(lone) > _OWN_SHARE * len(ran):
@@ -50,10 +53,35 @@ def jobs_without_runs(case: Hearing) -> Iterator[Fault]:
         yield case.beside(row["file"], what, _REMOVED, text=f"{name}|")
 
 
+@witness("number of runs of a job by a record", "its runs")
+def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that ended well, and that fewer runs name than shared them by a record."""
+    shared: dict[str, list[Testimony]] = defaultdict(list)
+    for run in case.runs:
+        if run.account != run.job and case.jobs.get(run.account, {}).get("state") == "COMPLETED":
+            shared[run.account].append(run)
+    short_of = {}
+    for job, runs in shared.items():
+        wanted = {str(number) for number in range(1, 1 + max(map(_told, runs)))}
+        if lacking := wanted - {run.job.partition(":")[2] for run in runs}:
+            short_of[job] = len(wanted), sorted(lacking, key=int)
+    # A run that another job has measured meanwhile is one of that job.
+    if len(short_of) <= max((1 - _RULE) * len(shared), 1):
+        for job, (told, numbers) in short_of.items():
+            there = listed(f"{job}:{number}" for number in numbers)
+            what = f"says that {told} runs shared job {job}, and there is no run {there}"
+            yield case.of_run(shared[job][0], what, _REMOVED, key="runs")
+
+
+def _told(run: Testimony) -> int:
+    told = run.section("slurm").get("runs")
+    return told if isinstance(told, int) and told < _MANY else 0
+
+
 def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
     """Give the runs whose job Slurm's records lack, and whether they ended after it was asked."""
-    own = [run for run in case.runs if run.job and run.job in case.jobs]
-    lone = [run for run in case.runs if run.job and run.job not in case.jobs]
+    own = [run for run in case.runs if run.account and run.account in case.jobs]
+    lone = [run for run in case.runs if run.account and run.account not in case.jobs]
     if len(own) < _FEWEST or len(lone) > (1 - _RULE) * len(case.runs):
         return
     ends = [run.row["end"] for run in own if run.dated]
@@ -61,7 +89,7 @@ def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
     numbers = [int(name) for name in case.jobs if name.isdecimal()]
     for run in lone:
         after = run.dated and 0 <= (run.row["start"] - last) / np.timedelta64(1, "s") < _LATE
-        newer = run.job.isdecimal() and bool(numbers) and int(run.job) == max(numbers) + 1
+        newer = run.account.isdecimal() and bool(numbers) and int(run.account) == max(numbers) + 1
         yield run, bool(after and newer)
 
 
@@ -121,14 +149,26 @@ def holes_in_order(case: Hearing) -> Iterator[Fault]:
 
 @witness("order", "start")
 def order_and_start(case: Hearing) -> Iterator[Fault]:
-    """Find runs that began before one that goes before them, where the others follow their order."""
+    """Find runs that began before one that goes before them, where the others follow their order.
+
+    Jobs may start in another order: then the runs that share one are compared with each other.
+    """
     runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated]
     runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
-    for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
+    for run, other in _out_of_turn(runs) or _out_of_turn(*_sharing(runs)):
         began, before = (str(one.row["start"].astype("datetime64[s]")) for one in (run, other))
         what = f"is number {run.row['order']} in order and began at {began} UTC"
         what = f"{what}, number {other.row['order']} (run {other.name}) at {before}"
         yield case.of_run(run, what, "one of order and start is wrong", key="start")
+
+
+def _sharing(runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
+    """Give the runs that share one start of a job, in the order given."""
+    found: dict[tuple[str, str], list[Testimony]] = defaultdict(list)
+    for run in runs:
+        if run.account != run.job:
+            found[run.account, str(run.section("slurm").get("restarts") or "0")].append(run)
+    yield from found.values()
 
 
 def _again(run: Testimony) -> bool:
@@ -136,18 +176,10 @@ def _again(run: Testimony) -> bool:
     return str(run.section("slurm").get("restarts") or "0") != "0"
 
 
-def _started_then(case: Hearing, run: Testimony) -> bool:
-    """Tell whether Slurm's records have the run's start: a job may have waited while later ones ran."""
-    job = case.jobs.get(run.job)
-    if job is None or pd.isna(job["start"]):
-        return False
-    apart = _seconds(run.row["start"]) - job["start"].timestamp()
-    return abs((apart + 1800) % 3600 - 1800) < _LAUNCH  # the records may be of another time zone
-
-
 @witness("number of a job", "start")
 def jobs_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job has a number that others began with long before or after."""
+    late = waits(case)  # a job may have waited while later ones ran
     for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
         runs = [
             run
@@ -155,8 +187,8 @@ def jobs_and_start(case: Hearing) -> Iterator[Fault]:
             if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not _again(run)
         ]
         runs.sort(key=lambda run: int(run.job))
-        for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
-            if _started_then(case, run):
+        for run, other in _out_of_turn(runs):
+            if -_TURN <= late.get(run.name, np.inf) < _LAUNCH:
                 continue
             began = f"began {_ago(run, other)} job {other.job} of run {other.name}"
             what = f"belongs to job {run.job}, which {began}"
@@ -168,20 +200,21 @@ def _ago(run: Testimony, other: Testimony) -> str:
     return f"{abs(seconds):.0f} s {'before' if seconds < 0 else 'after'}"
 
 
-def _out_of_turn(
-    runs: Sequence[Testimony], values: Sequence[float], slack: float
-) -> Iterator[tuple[Testimony, Testimony]]:
-    """Give the runs outside the longest rising chain, each with a neighbour; none of a mixed list."""
-    if len(runs) < _FEWEST:
-        return
-    kept = _rising(values, slack)
-    away = sorted({*range(len(runs))} - {*kept})
-    if len(away) > max((1 - _RULE) * len(runs), 1):
-        return
-    for at in away:
-        place = bisect_right(kept, at)
-        late = place > 0 and values[kept[place - 1]] > values[at] + slack
-        yield runs[at], runs[kept[place - 1] if late or place == len(kept) else kept[place]]
+def _out_of_turn(*groups: Sequence[Testimony]) -> list[tuple[Testimony, Testimony]]:
+    """Return the runs that did not begin in the order of their group, each with a neighbour.
+
+    Those outside the longest rising chain of each; none if they are many.
+    """
+    found = []
+    for runs in groups:
+        values = [_seconds(run.row["start"]) for run in runs]
+        kept = _rising(values, _TURN)
+        for at in sorted({*range(len(runs))} - {*kept}):
+            place = bisect_right(kept, at)
+            late = place > 0 and values[kept[place - 1]] > values[at] + _TURN
+            found.append((runs[at], runs[kept[place - 1] if late or place == len(kept) else kept[place]]))
+    whole = sum(map(len, groups))
+    return found if whole >= _FEWEST and len(found) <= max((1 - _RULE) * whole, 1) else []
 
 
 def _rising(values: Sequence[float], slack: float) -> list[int]:
