@@ -132,6 +132,20 @@ def test_started__each_start_of_a_job_is_an_attempt_and_a_recorded_one_is_none(
     assert folders.measured(base, "c", run)
 
 
+def test_started__a_clock_that_was_set_back_makes_no_later_start_an_earlier_one(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Job 7 runs again, on a node whose clock is two hours behind; its first start has its record."""
+    run = workflow.plan("c", base).runs[0].name
+    put(base, f"{run}.failed-1", job_id="7", reason="a lost node", slurm={"start": 9000.0, "restarts": "1"})
+    begin(base, run, SLURM_RESTART_COUNT="2", SLURM_JOB_START_TIME="1800")
+    squeue(tmp_path, monkeypatch, "7|RUNNING\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    assert attempts.started(base, "c") == []
+    assert folders.recorded(base, "c") == {f"{run}.failed-1"}
+    assert len(folders.noted(base, "c")) == 1
+
+
 def test_started__a_start_that_a_crashed_controller_has_forgotten_keeps_its_record(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

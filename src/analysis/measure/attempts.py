@@ -89,7 +89,7 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
     for path, note in notes.items():
         mine = _start(note)
         job, state = mine[0], states.get(mine[0], "")
-        again = any(one > mine and one[0] == job for one in (*map(_start, notes.values()), *starts))
+        again = any(_after(one, mine) for one in (*map(_start, notes.values()), *starts))
         if not again and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
             continue
         work = owned.get(job)
@@ -181,6 +181,11 @@ def _start(record: Mapping[str, Any]) -> Start:
     restarts, began = str(names.get("restarts") or "0"), names.get("start")
     at = float(began) if isinstance(began, int | float) else 0.0
     return accounting.number(record), at, int(restarts) if restarts.isdecimal() else 0
+
+
+def _after(one: Start, other: Start) -> bool:
+    """Tell whether a start is a later one of the same job: clocks can be wrong, Slurm's count is not."""
+    return one[0] == other[0] and (one[2], one[1]) > (other[2], other[1])
 
 
 def _last_line(log: Path, start: str) -> str:
