@@ -10,7 +10,7 @@ all runs are there. Then Slurm's own books are compared with the records:
 - retracted: a run whose job Slurm calls completed, as a failed attempt without another reason;
 - not ended: a failed attempt whose reason has Slurm's word of a job that waits or runs;
 - mistimed: a good run that took a negative or an impossible time, as after a step of the clock;
-- wrong: a good run whose job has ended in another way, by Slurm's books;
+- wrong: a good run whose job has ended in another way, by Slurm's books and its controller's log;
 - unnamed: a failed attempt without a reason;
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
@@ -127,7 +127,8 @@ _FINE = (
 _REFUSED = "refused"
 _AGAIN = ("REQUEUED", "NODE_FAIL", "PREEMPTED", _REFUSED)  # how a start ends that Slurm takes back
 _LONG = 1800  # s that no run takes, and less than any step of a clock
-_NEAR = 5.0  # s between Slurm's word that a job has begun and the job's own
+_NEAR = 5.0  # s in which a program begins after its job
+_LATE = 120.0  # s from Slurm's word that a job has begun to the job's own: its disk may stand still
 
 
 def starts(accounted: Iterable[str]) -> dict[Start, str]:
@@ -156,9 +157,10 @@ def start_of(record: Mapping[str, Any]) -> Start:
 
 
 def nearest(one: Start, known: Iterable[Start]) -> Start:
-    """Return the start in Slurm's books that a record or note is of; itself if there is none."""
-    mine = [other for other in known if other[0] == one[0] and abs(other[1] - one[1]) <= _NEAR]
-    return min(mine, key=lambda other: abs(other[1] - one[1]), default=one)
+    """Return the start in Slurm's books that a record or note is of, the last before; itself if none."""
+    return max(
+        (other for other in known if other[0] == one[0] and -1 <= one[1] - other[1] <= _LATE), default=one
+    )
 
 
 def without(started: Mapping[Start, str], known: Iterable[Start]) -> set[Start]:
@@ -187,8 +189,9 @@ def counted(
     records: Iterable[Mapping[str, Any]],
     idle: Iterable[Start],
     ran: Iterable[Start] = (),
+    ended_well: Iterable[str] = (),
 ) -> dict[str, list[str]]:
-    """Hold Slurm's starts against the records, see above."""
+    """Hold Slurm's starts against the records, see above; `ended_well` are jobs by the controller's log."""
     records = list(records)
     there = Counter(map(start_of, records))
     missing = without(started, [*there, *idle])
@@ -196,7 +199,9 @@ def counted(
     good = [record for record in records if not record["reason"]]
     runs = Counter(record["run"] for record in good)
     claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
-    ended = {record["run"]: started.get(nearest(start_of(record), started), "no start") for record in good}
+    # A controller that is killed forgets that a job has ended, and can end it again: cancelled, say.
+    doubted = [record for record in good if start_of(record)[0] not in set(ended_well)]
+    ended = {one["run"]: started.get(nearest(start_of(one), started), "no start") for one in doubted}
     # Slurm's word of a job that has not ended, in the reason of an attempt that has.
     open_ = re.compile(r"Slurm says (PENDING|RUNNING|REQUEUED|SUSPENDED|COMPLETING)")
     return {
@@ -293,10 +298,17 @@ class Study:
     def faults(self) -> dict[str, list[str]]:
         """Return what is wrong by kind, each named."""
         started, records = self.accounted(), self.records()
-        found: dict[str, list[str]] = counted(started, records, self.notes("idle"), self.ran())
+        found: dict[str, list[str]] = counted(
+            started, records, self.notes("idle"), self.ran(), self.ended_well()
+        )
         found["early"] = [str(one) for one in sorted(self.early)]
         found["no output"] = self.without_output()
         return {**found, "unsaid": self.unsaid}
+
+    def ended_well(self) -> set[str]:
+        """Return the jobs that the controller has seen end with status 0, by its log, which no kill takes."""
+        text = (self.cluster.base / "log/slurmctld.log").read_text(encoding="utf-8", errors="replace")
+        return set(re.findall(r"_job_complete: JobId=(\d+) WEXITSTATUS 0$", text, re.MULTILINE))
 
     def ran(self) -> list[Start]:
         """Return the jobs that have come to their program, and when."""

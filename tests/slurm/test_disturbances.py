@@ -50,6 +50,7 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
         doubled = study.counted(started, [*good, failed, failed], [])["doubled"]
         assert doubled == [str(("3", at(0) + 1))]
         assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c: CANCELLED"]
+        assert study.counted(started, [*good, a_record("c", "3")], [], [], ["3"])["wrong"] == []
         # A start that Slurm took back is lost if its program had begun, by the program's own trace.
         taken = [good[0], good[2], failed]
         assert study.counted(started, taken, [])["lost"] == []
