@@ -28,6 +28,7 @@ SHIPPED = {
     "vm-exchange": ({"interconnect"}, {"nodes": LINKED}),
     "vm-profiles": (set(), {}),
     "vm-lulesh": ({"profiler"}, {}),
+    "vm-ranks": (set(), {}),
 }  # fmt: skip
 
 

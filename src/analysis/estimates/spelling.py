@@ -51,6 +51,7 @@ LEVELS = {
     "distinct_calls": "{application} makes {value} kinds of MPI calls",
     "size_share": "{value} of the messages of {application} have {sizes}",
     "bytes_per_call": "{members} {carry} {value} per call in {application}",
+    "first_rank_excess": "rank 0 of {application} sends {value} what the median of the other ranks sends",
     "rank_bytes": "a rank of {application} hands {value} to MPI",
     "rank_memory": "a rank of {application} takes {value} of memory",
     "node_memory": "{application} takes {value} of memory on a node",

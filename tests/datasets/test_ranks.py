@@ -1,0 +1,72 @@
+"""LULESH with up to 64 ranks: the raw profiles by line tools, against dataset, verdict and page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from analysis import readers
+from analysis.base.files import read_bytes
+from analysis.claims.evaluation import evaluate
+from analysis.claims.model import load_report
+from analysis.estimates.campaign import load_campaign
+from analysis.estimates.tables import size_shares
+
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "data" / "raw" / "vm-ranks" / "runs"
+HENT = re.compile(r'<hent .*?call="(\w+)" bytes="(\d+)" .*?count="(\d+)"')
+# Of all calls in the profiles, those that hand payload to MPI.
+SENDING = ("MPI_Isend", "MPI_Allreduce", "MPI_Reduce")
+# xzcat *.mpiP.xz | awk '/Message Sent statistics/ { on = 1 }
+#     on && $1 == "Isend" && $3 != "*" { calls += $4; bytes += $8 } END { print calls, bytes }'
+MPIP = {
+    ("s10", 8): (10856, 21_030_208),
+    ("s10", 27): (58516, 96_674_528),
+    ("s10", 64): (170136, 260_555_328),
+    ("s12", 8): (10856, 29_334_208),
+    ("s8", 27): (58516, 65_188_064),
+    ("s6", 64): (170136, 108_311_616),
+}
+
+
+def sizes(path: Path) -> Counter[int]:
+    """Count the sending calls of all ranks by size, by regular expression alone."""
+    found: Counter[int] = Counter()
+    for call, size, count in HENT.findall(read_bytes(path).decode()):
+        if call in SENDING:
+            found[int(size)] += int(count)
+    return found
+
+
+def test_ranks__each_repeat_has_the_calls_and_bytes_that_awk_finds() -> None:
+    paths = sorted(RUNS.glob("*/*.mpiP*"))
+    assert len(paths) == 3 * len(MPIP)
+    for path in paths:
+        ds = readers.open(path)
+        sent = ds["call"].values == "MPI_Isend"
+        case = path.parent.name.split("-")[1]
+        counted = int(ds["count"].values[sent].sum()), int(ds["bytes"].values[sent].sum())
+        assert counted == MPIP[case, ds.sizes["rank"]], path.parent.name
+
+
+@pytest.mark.datasets("vm-ranks")
+def test_ranks__a_share_of_short_messages_is_alike_in_raw_file_dataset_page_and_verdict() -> None:
+    (path, *others) = sorted(RUNS.glob("lulesh-s10-1x64-*/*.ipm.xml.xz"))
+    assert len(others) == 2
+    by_size = sizes(path)
+    short = sum(count for size, count in by_size.items() if size <= 64)
+    campaign = load_campaign("vm-ranks")
+    table = campaign.frame("messages")
+    held = table[(table["run"] == path.parent.name) & table["call"].isin(SENDING)]
+    assert held.groupby("size")["count"].sum().to_dict() == by_size
+    shown = size_shares(campaign, [64], {"case": "s10", "ranks": 64, "profiler": "ipm"}).iloc[-1]
+    assert shown["up to 64 B"] == pytest.approx(100 * short / by_size.total(), rel=1e-12)
+    report = load_report(ROOT / "config/claims/lsdyna2014.yaml")
+    found = {one.claim: one for one in evaluate(report, campaign)}
+    verdict = found["lsdyna2014-prof-msgs-0-64b"]
+    assert verdict.estimate == pytest.approx(100 * short / by_size.total(), rel=1e-12)
+    assert (verdict.verdict, verdict.distance) == ("an analogue does not show it", "analogue")
+    assert verdict.sentence == "22.1 % of the messages of LULESH have 64 B at most"
