@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.base.words import percent
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.compare import BETTER, WORSE, Difference, compare, difference, judged
 from analysis.findings.history import CellHistory, Samples
@@ -101,9 +102,8 @@ def planted(rng: Generator, rounds: int, cells: int = 40, changed: int = 4) -> I
                         rows = made(rng, cells, n, noise, scatter, [1 + change] * changed, margin)
                         hits += sum(row.word == WORSE for row in rows if row.cell < changed)
                         wrong += sum(row.word in (WORSE, BETTER) for row in rows if row.cell >= changed)
-                setting = (
-                    f"{change:.0%} slower, scatter {scatter:.0%}, {n} runs per side, margin {margin:.0%}"
-                )
+                name = f"{percent(change)} slower, scatter {percent(scatter)}, {n} runs per side"
+                setting = f"{name}, margin {percent(margin)}"
                 tried = len(NOISES) * math.ceil(rounds / len(NOISES))
                 yield Row(setting, "found", hits, tried * changed)
                 yield Row(setting, "others called worse or better", wrong, tried * (cells - changed))
@@ -190,8 +190,8 @@ def _slowed(
                 hits, of = hits + (row.word == WORSE), of + 1
             else:
                 wrong, others = wrong + (row.word in (WORSE, BETTER)), others + 1
-    yield Row(how, f"comparisons slowed by {change:.0%} called worse", hits, of)
-    yield Row(how, f"others called worse or better, beside {change:.0%}", wrong, others)
+    yield Row(how, f"comparisons slowed by {percent(change)} called worse", hits, of)
+    yield Row(how, f"others called worse or better, beside {percent(change)}", wrong, others)
 
 
 def histories(rng: Generator, rounds: int, campaigns: int = 10, cells: int = 40, n: int = 6) -> Iterator[Row]:

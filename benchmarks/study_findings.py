@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis.base.words import percent
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.verdicts import AGREES, DISAGREES, FAILS, HOLDS, resolve
 from analysis.estimates.campaign import Campaign, NotCoveredError
@@ -55,9 +56,9 @@ class Design:
     @property
     def name(self) -> str:
         """The design in a few words."""
-        what = f"{self.effect:.0%} in {self.affected} of {self.applications}"
+        what = f"{percent(self.effect)} in {self.affected} of {self.applications}"
         where = ", only at the larger of two numbers of nodes" if self.growing else ""
-        return f"{what}{where}, n {self.n}, noise {self.noise:.0%}{', skewed' if self.skewed else ''}"
+        return f"{what}{where}, n {self.n}, noise {percent(self.noise)}{', skewed' if self.skewed else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,10 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "| effect and runs | found | false among these | equal found | false among these |"
     yield "| --- | --- | --- | --- | --- |"
     for one in outcomes:
-        found = "–" if np.isnan(one.power) else f"{one.power:.0%}"
-        shares = f"{one.false_differences:.1%} | {one.equal:.0%} | {one.false_equalities:.1%}"
+        found = "–" if np.isnan(one.power) else percent(one.power)
+        shares = (
+            f"{percent(one.false_differences, 1)} | {percent(one.equal)} | {percent(one.false_equalities, 1)}"
+        )
         yield f"| {one.design.name} | {found} | {shares} |"
 
 
@@ -250,7 +253,7 @@ def schedule_table(found: Iterable[tuple[Schedule, float, float]]) -> Iterator[s
     yield "| how it was run | runs | false with a full word | for that session only |"
     yield "| --- | --- | --- | --- |"
     for one, full, session in found:
-        yield f"| {one.name} | {one.levels} × {one.n} | {full:.1%} | {session:.0%} |"
+        yield f"| {one.name} | {one.levels} × {one.n} | {percent(full, 1)} | {percent(session)} |"
 
 
 def main() -> None:

@@ -164,7 +164,7 @@ def test_five_runs_have_the_same_interval_everywhere(n: int) -> None:
     assert check(made) == (1, 1)
     (one,) = conclusions(made)
     assert one.sentence.startswith("fast is 1.2")
-    assert ("at 94%" in one.sentence) == (n == 5)
+    assert ("at 94 %" in one.sentence) == (n == 5)
 
 
 APP = {"application": "app"}
@@ -215,7 +215,7 @@ QUESTIONS = {
     ),
     "equality": (
         LIBRARIES, Question("equality", select=APP, compare=Comparison("mpi", ("c", "a")), margin=0.05),
-        "c and a are equal within 5% in app (1 times, exact)",
+        "c and a are equal within 5 % in app (1 times, exact)",
     ),
     "ordering": (
         LIBRARIES, Question("ordering", select=APP, compare=PAIR), "b is ahead of a in app (by 1.2 times)",
@@ -226,7 +226,7 @@ QUESTIONS = {
     ),
     "saturation": (
         SCALING, Question("saturation", select=APP, compare=NODES),
-        "Beyond 4 nodes the next step brings less than 5% in app",
+        "Beyond 4 nodes the next step brings less than 5 % in app",
     ),
     "interaction": (
         GROWING,

@@ -103,7 +103,7 @@ def test_evaluate__what_could_not_fail_says_why() -> None:
     one = by_claim["lsdyna2014-place-two-jobs-77pct"]
     assert one.verdict == "could not fail"
     assert one.reason.endswith("; were it otherwise, that would be to blame")
-    assert one.arithmetic.endswith("; it breaks with gain 101 (+31%)")
+    assert one.arithmetic.endswith("; it breaks with gain 101 (+31 %)")
 
 
 @pytest.mark.parametrize("report", REPORTS)

@@ -82,7 +82,7 @@ def test_evaluate__a_level_that_stands_for_two_must_hold_for_both(base: Path) ->
         "distance": "scaled",
         "why": "a link without a name",
     }
-    assert (got.estimate_text, got.expected_text) == ("4× (exact)", "about 3× (± 10%)")
+    assert (got.estimate_text, got.expected_text) == ("4× (exact)", "about 3× (± 10 %)")
     assert (got.expected_low, got.expected_high) == (2.7, 3.3)
     assert got.arithmetic.split(" | ") == ["40 (n 6) / 10 (n 6) = 4", "30 (n 6) / 10 (n 6) = 3"]
     assert len(got.runs) == len(set(got.runs)) == len(got.inputs) == 18  # the failed run is not among them
@@ -166,8 +166,8 @@ def test_text__no_more_than_four_figures_however_narrow_the_interval(estimate: E
     ("expect", "text"),
     [
         ("range, low: 9, high: 27", "9 to 27 %"),
-        ("range, low: 9, high: 27, tolerance: 10%", "9 to 27 % (± 10%)"),
-        ("about, value: 20, tolerance: 10%", "about 20 % (± 10%)"),
+        ("range, low: 9, high: 27, tolerance: 10%", "9 to 27 % (± 10 %)"),
+        ("about, value: 20, tolerance: 10%", "about 20 % (± 10 %)"),
         ("at-most, value: 20", "at most 20 %"),
     ],
 )

@@ -87,7 +87,7 @@ def test_controlled__says_which_verdicts_would_not_stand() -> None:
     others = [record("e", 0.04, evidence="published"), record("f", 0.04, report="two")]
     a, b, c, d, e, f = controlled([*found, *others])
     assert (a.q, b.q, c.q, d.q) == (pytest.approx(0.003), pytest.approx(0.06), 1.0, None)
-    assert b.discovery == "not significant among 3 tested at 5% false discoveries"
+    assert b.discovery == "not significant among 3 tested at 5 % false discoveries"
     assert [one.discovery for one in (a, c, d, e, f)] == [""] * 5
     assert (e.q, f.q) == (0.04, 0.04)
     # Joined with others they are counted anew.
@@ -138,7 +138,7 @@ def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:
     assert got.arithmetic.endswith("; by days 2; over 6 days, each of which counts once")
     got = verdict(ask(tmp_path), campaign([*fast, *runs(days[:5], slow[:5], "b")]))
     assert got.arithmetic.endswith(
-        "; both sides ran on 4 days, and 2 runs are from others: between days only 88% is covered"
+        "; both sides ran on 4 days, and 2 runs are from others: between days only 88 % is covered"
     )
 
 
@@ -146,7 +146,7 @@ def test_days__a_few_are_said_with_what_they_cover(tmp_path: Path) -> None:
     days = [f"2026-03-0{day}T10:00" for day in (1, 2, 2, 1, 1, 2)]
     got = verdict(ask(tmp_path), campaign([*runs(days, list(SIX), "a"), *runs(days, list(2 * SIX), "b")]))
     assert (got.verdict, got.level, got.days) == ("holds", 0.95, 2)
-    assert got.arithmetic.endswith("; all runs are from 2 days: between days only 50% is covered")
+    assert got.arithmetic.endswith("; all runs are from 2 days: between days only 50 % is covered")
 
 
 def test_resolve__in_that_session_one_of_many_disagrees_by_chance_too(tmp_path: Path) -> None:

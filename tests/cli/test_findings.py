@@ -42,7 +42,7 @@ def test_findings__sentences_by_topic(capsys: pytest.CaptureFixture[str]) -> Non
         out.index(f"\n{one}\n") for one in titles
     )
     assert "  Build -O3 is 1.373 times as fast as build -O3 -march=native" in out
-    assert "n 6 / 6, base 6.43 Gflop/s, interval at 95%" in out
+    assert "n 6 / 6, base 6.43 Gflop/s, interval at 95 %" in out
     for identifier in ("veth-", "nx16", "mpip", "shared-memory", "target_time"):
         assert identifier not in out
 

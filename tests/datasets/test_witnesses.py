@@ -624,7 +624,7 @@ def durations_swapped(copy: Copy) -> None:
     copy.change(other["run"], end=other["start"] + one["end"] - one["start"])
 
 
-@lie("vm-hpcg", r"has the figures of run 063, each off by less than 0\.01%")
+@lie("vm-hpcg", r"has the figures of run 063, each off by less than 0\.01 %")
 def figures_of_the_neighbour_jittered(copy: Copy) -> None:
     copy.write(copy.file("065", "HPCG*.txt"), (copy.folder / copy.file("063", "HPCG*.txt")).read_bytes())
     scaled(copy, "065", RATES, 1 + 3e-5)

@@ -149,5 +149,5 @@ def test_reason__says_why_nothing_was_decided() -> None:
     found = [one for one in conclusions(load_campaign("vm-hpcg")) if one.word == UNKNOWN]
     reasons = {one.sentence: method.reason(one) for one in found}
     few = [why for text, why in reasons.items() if "under mpiP" in text]
-    assert few == ["too few repeats: 3 per side give an interval at 75% only"]
-    assert any("includes 1 and is wider than 5%" in why for why in reasons.values())
+    assert few == ["too few repeats: 3 per side give an interval at 75 % only"]
+    assert any("includes 1 and is wider than 5 %" in why for why in reasons.values())

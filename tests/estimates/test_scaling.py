@@ -61,7 +61,7 @@ def test_scaling__steps_by_medians_alone_are_said_to_be_unclear(tmp_path: Path) 
     said = verdict(
         claim(tmp_path, STOPS + "expect: { relation: equal, value: 2, unit: nodes }"), campaign(rows)
     )
-    assert "every step up to 2 nodes brings more than 5%" in said.sentence.lower()
+    assert "every step up to 2 nodes brings more than 5 %" in said.sentence.lower()
     assert said.sentence.endswith("(by medians; no step is clear)")
 
 
@@ -92,7 +92,7 @@ def test_scaling__verdicts_on_a_clear_stop(tmp_path: Path, expect: str, word: st
 @pytest.mark.parametrize(
     ("expect", "word", "reason"),
     [
-        ("at-least, value: 4", "holds", "no step up to 4 is short of a gain of 5%"),
+        ("at-least, value: 4", "holds", "no step up to 4 is short of a gain of 5 %"),
         ("equal, value: 2", "does not hold", "further on"),
         ("equal, value: 8", "cannot tell", "neither"),
     ],

@@ -482,7 +482,7 @@ def test_remarks__a_drift_is_said() -> None:
     rows = [*dated(10.0, others, mpi="a"), *dated(15.0, days, falling, mpi="b")]
     (one,) = conclusions(pooled(rows))
     assert one.word == "differs"
-    assert one.sentence.endswith("). The rate of b fell by 21% over 20 days")
+    assert one.sentence.endswith("). The rate of b fell by 21 % over 20 days")
     assert confounding.drift(campaign(rows).runs.iloc[21:].assign(value=falling)) == pytest.approx(
         (-0.21, 20.0)
     )

@@ -90,7 +90,7 @@ def test_search__winner_first_with_the_ratio_of_medians() -> None:
     # No run of one side beats the other: 2 of the 924 ways to share twelve runs out are as extreme.
     assert one.p == pytest.approx(2 / 924)
     assert one.q == pytest.approx(2 / 924)  # the only difference that was tested
-    assert one.footnote.startswith("n 6 / 6, base 10 Gflop/s, interval at 95%")
+    assert one.footnote.startswith("n 6 / 6, base 10 Gflop/s, interval at 95 %")
     assert one.topic == "MPI library"
     assert one.size == pytest.approx(np.log(one.finding.estimate.low))
     table = one.points.set_index("x")
@@ -113,7 +113,7 @@ def test_search__equal_within_the_margin() -> None:
     (one,) = of([*rates(10.0, mpi="a"), *rates(10.01, mpi="b")])
     assert one.word == EQUAL
     assert one.size == 0.0
-    assert one.sentence.startswith("b and a are equal within 5% in app (1.001 times, 0.9")
+    assert one.sentence.startswith("b and a are equal within 5 % in app (1.001 times, 0.9")
     assert one.question.margin == 0.05
 
 
@@ -125,7 +125,7 @@ def test_search__few_runs_are_never_more_than_they_are(n: int, word: str) -> Non
     if n == 1:
         assert one.sentence == "b is 2.00 times as fast as a in app, in single runs"
     if n == 5:
-        assert "at 94%" in one.sentence
+        assert "at 94 %" in one.sentence
 
 
 def test_search__four_runs_a_side_cannot_be_told_from_chance_at_five_percent_of_many() -> None:
@@ -172,7 +172,7 @@ def test_search__a_statement_is_of_the_strata_that_bear_it() -> None:
     assert found[DIFFERS].question.select is not None
     assert found[DIFFERS].question.select["nodes"] == 2
     assert "b is 1.500 times as fast as a in app, on 2 nodes (1.4" in found[DIFFERS].sentence
-    assert "equal within 5% in app, on 1 node" in found[EQUAL].sentence
+    assert "equal within 5 % in app, on 1 node" in found[EQUAL].sentence
 
 
 def test_search__three_levels_in_order() -> None:
@@ -189,9 +189,9 @@ def test_search__how_far_a_system_scales() -> None:
     found = of(row for nodes, by in speeds.items() for row in rates(10 * by, nodes=nodes, ranks=4 * nodes))
     (ends,) = (one for one in found if one.word == DIFFERS)
     assert ends.sentence.startswith("8 nodes are 3.020 times as fast as 1 node in app (")
-    assert ends.sentence.endswith("). The efficiency is 38%")
+    assert ends.sentence.endswith("). The efficiency is 38 %")
     (stop,) = (one for one in found if one.word == STOPS)
-    assert stop.sentence == "Beyond 4 nodes the next step brings less than 5% in app"
+    assert stop.sentence == "Beyond 4 nodes the next step brings less than 5 % in app"
     assert stop.finding.estimate.value == 4
     assert list(stop.points["x"]) == [1.0, 2.0, 4.0, 8.0]
 
@@ -306,9 +306,9 @@ def test_search__nodes_over_a_link_against_one_node() -> None:
     ]
     said = [one.sentence for one in of(rows) if one.topic == "scaling"]
     assert said[0].startswith("2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app (")
-    assert said[0].endswith("). The efficiency is 95%")
+    assert said[0].endswith("). The efficiency is 95 %")
     assert said[1].startswith("2 nodes over 1GbE are 1.200 times as fast as 1 node in app (")
-    assert said[1].endswith("). The efficiency is 60%")
+    assert said[1].endswith("). The efficiency is 60 %")
 
 
 def test_search__energy_of_a_job() -> None:

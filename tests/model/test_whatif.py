@@ -169,7 +169,7 @@ def test_whatif__a_table_of_nodes_and_links_with_energy_and_cost(
     told = capsys.readouterr().out
     assert "Wh per job" in told
     # Waiting that nothing explains decides this job: no row has a middle, and the caution is once.
-    assert (told.count("caution   79% of the time"), told.count("(")) == (1, 0)
+    assert (told.count("caution   79 % of the time"), told.count("(")) == (1, 0)
     assert len([line for line in told.splitlines() if line.split()[0] in ("1", "4")]) == 3
     assert "cost in the unit of the price, EUR/h" in told
 
@@ -186,7 +186,7 @@ def test_whatif__is_a_forecast_widened_with_distance(capsys: pytest.CaptureFixtu
     assert [one for one in far["cautions"] if "32 times as many" in one]
     assert not [one for one in near["cautions"] if "32" in one]
     # 79 % of this job's time is waiting: twice as many ranks as cores.
-    assert near["cautions"][0].startswith("79% of the time is waiting")
+    assert near["cautions"][0].startswith("79 % of the time is waiting")
     assert main(["whatif", "--profile", str(REAL), "--link", "ib-ndr", "--nodes", "16"]) == 0
     assert capsys.readouterr().out.startswith("a forecast, no evidence: ")
 

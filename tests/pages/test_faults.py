@@ -107,7 +107,7 @@ def through_one_point(ax: Axes) -> None:
         (of_a_level, "“ib-fdr” is an identifier of FDR InfiniBand"),
         (no_message, "MPI_Comm_rank sends no message"),
         (on_a_linear_axis, "ratios from 0.9 to 155 on a linear y axis"),
-        (in_an_empty_panel, "data use 3% of the x axis"),
+        (in_an_empty_panel, "data use 3 % of the x axis"),
         (through_one_point, "a line has one point"),
     ],
 )
@@ -133,7 +133,7 @@ def test_faults__a_caption_claims_intervals_only_where_some_are_drawn(
 
 
 def test_faults__a_single_point_is_no_curve() -> None:
-    assert "data use 0% of the x axis" in found(curve([2], [0.13])[0])
+    assert "data use 0 % of the x axis" in found(curve([2], [0.13])[0])
 
 
 def test_faults__labels_that_squeeze_the_plot_are_found() -> None:

@@ -252,7 +252,7 @@ def test_show__publishes_the_svg_with_its_description(monkeypatch: pytest.Monkey
     assert published[0][0]["text/plain"] == "A line."
     assert [metadata for _, metadata in published] == [
         {},
-        {"image/svg+xml": {"faults": ["data use 0% of the x axis"]}},
+        {"image/svg+xml": {"faults": ["data use 0 % of the x axis"]}},
     ]
 
 

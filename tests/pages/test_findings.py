@@ -76,5 +76,5 @@ def test_findings__a_cell_in_doubt_is_counted_in_the_answer_and_asked_about_in_t
     assert said[-1].startswith("Nothing is concluded from 1 cell whose runs may be no repeats; see")
     (row,) = pages.undecided_table(doubted, []).frame.to_dict("records")
     assert row["word"] == "in doubt"
-    assert "12 runs fall into groups of 6 and 6 that differ by 30%" in row["comparison"]
+    assert "12 runs fall into groups of 6 and 6 that differ by 30 %" in row["comparison"]
     assert "MPI library a" in row["rests on"]

@@ -92,7 +92,7 @@ def test_questions__below_four_runs_there_is_no_side() -> None:
     # All of 20 to 24 over all of 10 to 12, at 1 - 2^-2.
     assert found.sentences == [
         "There are too few runs to compare FDR InfiniBand with 10GbE in LS-DYNA "
-        "(2.00 times, 1.67 to 2.40, at 75%; 10GbE: 22 s)."
+        "(2.00 times, 1.67 to 2.40, at 75 %; 10GbE: 22 s)."
     ]
     assert found.table[["low", "high", "confidence"]].iloc[0].tolist() == pytest.approx([20 / 12, 2.4, 0.75])
 
@@ -102,7 +102,7 @@ def test_questions__five_runs_have_an_interval_and_its_level() -> None:
     rows += runs([20.0, 21.0, 22.0, 23.0, 24.0], nodes=2, interconnect="10gbe")
     found = pages.compare(campaign(rows), "interconnect", "10gbe")
     assert found.sentences == [
-        "FDR InfiniBand is 2.00 times as fast as 10GbE in LS-DYNA (1.67 to 2.40, at 94%; 10GbE: 22 s)."
+        "FDR InfiniBand is 2.00 times as fast as 10GbE in LS-DYNA (1.67 to 2.40, at 94 %; 10GbE: 22 s)."
     ]
     assert found.description(found.parts[0]).endswith("medians of 5 runs with 94 % intervals")
 
@@ -166,8 +166,8 @@ def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
     assert table["efficiency"].tolist() == pytest.approx([100, 100, 100, 100 * 80 / 19.5 / 8])
     assert set(table["stops"]) == {"4 nodes"}
     assert pages.scaling_sentences(table) == [
-        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is 51%. "
-        "Beyond 4 nodes the next step brings less than 5%."
+        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is 51 %. "
+        "Beyond 4 nodes the next step brings less than 5 %."
     ]
 
 

@@ -133,7 +133,7 @@ def test_board__a_claim_without_evidence_keeps_its_row() -> None:
         ("c", "holds", []),
         ("d", "not tested", ["nothing here tests it"]),
     ]
-    assert rows[1].claim.expected_text == "about 2 GB (± 10%)"
+    assert rows[1].claim.expected_text == "about 2 GB (± 10 %)"
     assert rows[1].topic == "Memory"
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from analysis.base.words import STAMPS, counted
+from analysis.base.words import STAMPS, counted, percent
 
 Array = NDArray[np.float64]
 RATE = 0.01
@@ -483,9 +483,9 @@ def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[flo
 
 
 def _spelt(apart: float) -> str:
-    """Spell a distance on logarithms: ``12%``, ``2.4 times``."""
+    """Spell a distance on logarithms: ``12 %``, ``2.4 times``."""
     ratio = math.exp(abs(apart))
-    return f"{ratio - 1:.0%}" if ratio < 2 else f"{ratio:.1f} times"
+    return percent(ratio - 1) if ratio < 2 else f"{ratio:.1f} times"
 
 
 # ---- in words

@@ -71,7 +71,7 @@ def number(estimate: Interval, unit: str) -> str:
     value = attached(_rounded(estimate.value, places), unit)
     if not _bounded(estimate):
         return f"{value} (no interval)"
-    level = "" if estimate.level >= FULL else f", at {estimate.level:.0%}"
+    level = "" if estimate.level >= FULL else f", at {percent(estimate.level)}"
     if estimate.low == estimate.high:
         text = attached(exact(estimate.value), unit)
         return f"{text} (exact)" if not level else f"{text} (all alike{level})"
@@ -101,6 +101,11 @@ def capitalised(text: str) -> str:
 def attached(value: str, unit: str) -> str:
     """Put a unit behind a number: a multiplication sign close, other units after a space."""
     return f"{value}{unit}" if unit in ("", "×") else f"{value} {unit}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Spell a share as every sentence does: ``94 %`` of 0.94."""
+    return f"{share:.{digits}%}".replace("%", " %")
 
 
 def general(value: float, form: str = "g") -> str:

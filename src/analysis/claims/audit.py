@@ -120,7 +120,7 @@ def _moved(relation: Relation, turned: tuple[Move, ...], *, agrees: bool) -> str
 
 
 def _signed(share: float) -> str:
-    return f"{share:+.{0 if abs(share) >= 0.1 else 1}%}".replace("-", "−")
+    return f"{share:+.{0 if abs(share) >= 0.1 else 1}%}".replace("-", "−").replace("%", " %")
 
 
 def _reason(relation: Relation, compared: list[ComparedSides]) -> str:

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
-from analysis.base.words import Level
+from analysis.base.words import Level, percent
 from analysis.claims import unknowns
 from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates import cost
@@ -180,7 +180,7 @@ class Judged:
         one, values, (low, high) = self.answers, self.answers.values, self.answers.band
         arithmetic = (
             f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
-            f"the central {CENTRAL:.0%} widened by {one.error:.0%} to {low:.4g} to {high:.4g}"
+            f"the central {percent(CENTRAL)} widened by {percent(one.error)} to {low:.4g} to {high:.4g}"
         )
         return Finding(
             Estimate(float(np.median(values)), low, high, len(values)), one.compared, arithmetic, ()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.base.words import percent
 from analysis.claims import bands
 from analysis.claims.model import Claim
 from analysis.estimates.campaign import Campaign
@@ -48,13 +49,13 @@ def judge(claim: Claim, campaign: Campaign) -> Permission:
         word, why = PERMITS, f"it lies among the answers of the draws, which confirms nothing; {said}"
     elif farthest >= low and widest <= high:
         word = bands.TOO_WIDE
-        why = f"it lies beyond all draws, by less than the error of the simulation, {one.error:.0%}"
+        why = f"it lies beyond all draws, by less than the error of the simulation, {percent(one.error)}"
     else:
         word = FORBIDS
-        why = f"it lies beyond all draws, also if each is off by {one.error:.0%}"
+        why = f"it lies beyond all draws, also if each is off by {percent(one.error)}"
     arithmetic = (
         f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
-        f"with an error of {one.error:.0%} {widest:.4g} to {farthest:.4g}"
+        f"with an error of {percent(one.error)} {widest:.4g} to {farthest:.4g}"
     )
     estimate = Estimate(float(np.median(values)), least, most, len(values))
     return Permission(word, why, Finding(estimate, one.compared, arithmetic, one.runs))

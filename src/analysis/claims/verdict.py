@@ -14,6 +14,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import write_text
+from analysis.base.words import percent
 
 # Of the verdicts that pass as discoveries, so many may be false.
 RATE = 0.05
@@ -169,7 +170,7 @@ def controlled(verdicts: Sequence[Verdict]) -> list[Verdict]:
     for family in families.values():
         p_values = [verdicts[at].p or 0.0 for at in family]
         for at, p, q in zip(family, p_values, adjusted(p_values), strict=True):
-            text = f"not significant among {len(family)} tested at {RATE:.0%} false discoveries"
+            text = f"not significant among {len(family)} tested at {percent(RATE)} false discoveries"
             out[at] = replace(out[at], q=q, discovery=text if p < 1 and q > RATE else "")
     return out
 

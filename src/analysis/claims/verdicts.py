@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.base.words import FULL, attached, general, in_order, number, stop
+from analysis.base.words import FULL, attached, general, in_order, number, percent, stop
 from analysis.claims.distance import LOOK_UP, OUT_OF_REACH
 from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among, extreme, rank
@@ -172,7 +172,7 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
         whole = disagrees if word == FAILS else agrees
         word, reason = whole if word in (FAILS, HOLDS) else directed(agrees), f"{reason}; {finding.session}"
     level = finding.estimate.level
-    return word, reason if level >= FULL else f"{reason}, at {level:.0%}"
+    return word, reason if level >= FULL else f"{reason}, at {percent(level)}"
 
 
 def p_value(claim: Claim, finding: Finding, word: str) -> float | None:
@@ -261,7 +261,7 @@ def _too_few(estimate: Estimate) -> str:
         return f"the sides ran on different days ({days}): too few, {FEWEST} each are needed"
     if not estimate.bounded:
         return f"too few runs for an interval: {counts}, {FEWEST} are needed"
-    level = f"{estimate.level:.0%}, {MIN_LEVEL:.0%} are needed"
+    level = f"{percent(estimate.level)}, {percent(MIN_LEVEL)} are needed"
     return f"too few runs: {counts}; their range holds the truth at {level}"
 
 
@@ -331,10 +331,10 @@ def _judge_equality(claim: Claim, finding: Finding) -> Judgement:
     equal, apart = (FAILS, HOLDS) if claim.expect.relation == "different" else (HOLDS, FAILS)
     within = estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin
     if test is not None and test.equivalent and within:
-        return equal, f"equal within {margin:.0%} (p = {test.p:.2g}), and so is the whole interval"
+        return equal, f"equal within {percent(margin)} (p = {test.p:.2g}), and so is the whole interval"
     if estimate.high < 1 / (1 + margin) or estimate.low > 1 + margin:
-        return apart, f"they differ by more than {margin:.0%}"
-    return UNKNOWN, f"neither equal within {margin:.0%} nor clearly different"
+        return apart, f"they differ by more than {percent(margin)}"
+    return UNKNOWN, f"neither equal within {percent(margin)} nor clearly different"
 
 
 def _p_equality(claim: Claim, finding: Finding, word: str) -> float:
@@ -389,7 +389,7 @@ def _settled(clear: bool, step: Estimate) -> bool:
 def _judge_saturation(claim: Claim, finding: Finding) -> Judgement:
     low, high = claim.expect.band
     estimate = finding.estimate
-    gain = f"a gain of {claim.question.threshold:.0%}"
+    gain = f"a gain of {percent(claim.question.threshold)}"
     if estimate.low >= low and estimate.high <= high:
         return HOLDS, f"no step up to {estimate.low:g} is short of {gain}" + (
             ", a later one is" if math.isfinite(estimate.high) else ""
@@ -448,15 +448,15 @@ def _expected(claim: Claim) -> str:
         return f"at most {value}"
     if expect.relation == "range":
         text = f"{expect.low:g} to {attached(f'{expect.high:g}', unit)}"
-        return f"{text} (± {expect.tolerance:.0%})" if expect.tolerance else text
+        return f"{text} (± {percent(expect.tolerance)})" if expect.tolerance else text
     if expect.relation == "equal" or not expect.tolerance:
         return value
-    return f"about {value} (± {expect.tolerance:.0%})"
+    return f"about {value} (± {percent(expect.tolerance)})"
 
 
 def _expected_equality(claim: Claim) -> str:
     kind = "different by" if claim.expect.relation == "different" else "equal within"
-    return f"{kind} {claim.question.margin:.0%}"
+    return f"{kind} {percent(claim.question.margin)}"
 
 
 def _expected_order(claim: Claim) -> str:

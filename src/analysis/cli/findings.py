@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.words import counted
+from analysis.base.words import counted, percent
 from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.built import built
 
@@ -81,7 +81,7 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
 
     sure = [one for one in found if one.word in STANDING]
     out = [
-        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {q:.0%} false discoveries, "
+        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {percent(q)} false discoveries, "
         f"{campaign.evidence}",
         f"  {campaign.hardware}",
     ]

@@ -12,7 +12,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, ReadError
-from analysis.base.words import significant
+from analysis.base.words import percent, significant
 from analysis.cli import FINE
 from analysis.datasets import profile as profiles
 from analysis.model import whatif as model
@@ -248,8 +248,8 @@ def _cautions(job: model.ProfiledJob, found: model.Forecast, nodes: int) -> Iter
     share = _unexplained(job, found)
     if share > WAITING:
         yield (
-            f"{share:.0%} of the time is waiting in MPI that no message explains: the band depends on that, "
-            "not on the network"
+            f"{percent(share)} of the time is waiting in MPI that no message explains: the band depends on "
+            "that, not on the network"
         )
     if nodes > SPREAD * job.nodes or job.nodes > SPREAD * nodes:
         yield f"the model was never compared with more than {SPREAD} times as many nodes"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import attached, counted, significant
+from analysis.base.words import attached, counted, percent, significant
 from analysis.decks.slide import Slide, cut, listed, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
@@ -78,7 +78,7 @@ def _statistics(q: float) -> tuple[str, ...]:
         "Everything that could be compared was tested; the rate of false discoveries over all tests is "
         f"controlled at {q:.2g} (Benjamini and Hochberg). q is the lowest rate at which a "
         "conclusion is significant.",
-        f"Equal means within {MARGIN:.0%}: two one-sided rank tests and the whole interval. "
+        f"Equal means within {percent(MARGIN)}: two one-sided rank tests and the whole interval. "
         "A test that finds no difference has not shown that two are equal.",
     )
 
@@ -96,12 +96,12 @@ def reason(one: Conclusion) -> str:
     if not estimate.bounded:
         return f"no interval: {counted(min(counts), 'repeat')}"
     if not estimate.settles:
-        return f"too few repeats: {min(counts)} per side give an interval at {estimate.level:.0%} only"
+        return f"too few repeats: {min(counts)} per side give an interval at {percent(estimate.level)} only"
     if not estimate.low <= 1 <= estimate.high:
         chance = "" if one.q is None else f": q {one.q:.2g}"
         return f"not significant among all comparisons tested{chance}"
     ends = f"{estimate.low:.2f} to {estimate.high:.2f}"
-    return f"the interval, {ends}, includes 1 and is wider than {MARGIN:.0%}"
+    return f"the interval, {ends}, includes 1 and is wider than {percent(MARGIN)}"
 
 
 def seen(campaign: Campaign) -> Iterator[Slide]:

@@ -19,6 +19,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base.units import SECOND
+from analysis.base.words import percent
 from analysis.energy.integral import energy, instants
 from analysis.energy.jobs import idle_power
 from analysis.energy.track import time_stamps
@@ -141,7 +142,7 @@ def _interval(ds: xr.Dataset, times: list[np.ndarray], start: Any, end: Any) -> 
     ends = max((max(float(t[0]), length - float(t[-1])) for t in times if t.size), default=length)
     found = f"energy counters, read every {longest:.3g} s or less, {ends:.3g} s from an end of the core phase"
     if longest > READINGS * length * _TOLERANCE:
-        return 0, f"{found}; levels 1 and 2 ask for {READINGS:.0%} of it"
+        return 0, f"{found}; levels 1 and 2 ask for {percent(READINGS)} of it"
     return (3 if ends <= ENDS else 2), f"{found}; level 3 asks for {ENDS:g} s"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.base.words import Level
+from analysis.base.words import Level, percent
 from analysis.estimates import stats
 from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
@@ -175,7 +175,7 @@ def days_said(estimate: Estimate) -> str:
         return "all runs are from one day: between days is not covered"
     if not days[0]:
         return "the groups share no day: between days is not covered"
-    covered = f"only {range_level(days[0]):.0%} is" if days[0] > 1 else "is not"
+    covered = f"only {percent(range_level(days[0]))} is" if days[0] > 1 else "is not"
     runs = f"all runs are from {days[0]} days"
     if beside:
         plural = "s" if days[0] > 1 else ""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from analysis.base.models import OF_DRAWS, one_or_more
-from analysis.base.words import Level, attached, capitalised, in_order, significant
+from analysis.base.words import Level, attached, capitalised, in_order, percent, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
@@ -292,7 +292,7 @@ class Statement:
             value, own, _ = weakest.base
             words.append(f"base {attached(significant(value, 3), display_unit(own or self.unit))}")
         if estimate.bounded:
-            words.append(f"interval at {estimate.level:.0%}")
+            words.append(f"interval at {percent(estimate.level)}")
         elif not math.isfinite(estimate.low):
             words.append("no interval: too few runs")
         select = self.question.select or {}
@@ -396,7 +396,7 @@ def _efficiency_of(answer: Statement, estimates: Sequence[Estimate]) -> list[str
     first = upright(answer.question.quantity, answer.found[0].estimate).value > 1
     if first != (one > other) or shares[-1] >= 1.005:
         return []
-    ends = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1])))
+    ends = " to ".join(dict.fromkeys(percent(share) for share in (shares[0], shares[-1])))
     return [f"the efficiency is {ends}" + (": the problem grows with the ranks" if _grows(answer) else "")]
 
 
@@ -413,7 +413,7 @@ def _equality(answer: Statement) -> str:
     if not equal:
         return _ratio(answer)
     times, sure = spell_all([one.estimate for one in answer.found])
-    return f"{listed(answer.names)} are equal within {margin:.0%} {answer.place} ({times} times, {sure})"
+    return f"{listed(answer.names)} are equal within {percent(margin)} {answer.place} ({times} times, {sure})"
 
 
 def _efficiency(answer: Statement) -> str:
@@ -484,7 +484,7 @@ def _stop(answer: Statement) -> str:
     compare = answer.question.compare
     assert compare is not None
     found = min(answer.found, key=lambda one: min((step.low for step in one.steps), default=math.nan))
-    estimate, bar = found.estimate, f"{answer.question.threshold:.0%}"
+    estimate, bar = found.estimate, percent(answer.question.threshold)
     value, low, high = (
         noun(answer.campaign, compare.factor, plain(level)) if math.isfinite(level) else ""
         for level in (estimate.value, estimate.low, estimate.high)
@@ -495,11 +495,11 @@ def _stop(answer: Statement) -> str:
     first = min(map(float, answer.compared)) if levels.empty else levels.min()
     last = estimate.high if levels.empty else levels.max()
     if estimate.value == last:
-        text = f"every step up to {value} {f'brings more than {bar}' if bar != '0%' else 'is faster'}"
+        text = f"every step up to {value} {f'brings more than {bar}' if bar != '0 %' else 'is faster'}"
         clear = f"clearly up to {low}" if not estimate.low <= first else "no step is clear"
         note = "" if estimate.low == last else f" (by medians; {clear})"
     else:
-        text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0%' else 'is slower'}"
+        text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0 %' else 'is slower'}"
         note = f" (by medians; {f'somewhere from {low} to {high}' if high else f'not before {low}'})"
         note = "" if low == high else note
     if found.steps and not any(step.settles for step in found.steps):

@@ -20,6 +20,7 @@ from analysis.base.words import (
     general,
     in_order,
     number,
+    percent,
     significant,
 )
 from analysis.estimates.campaign import Campaign
@@ -323,7 +324,7 @@ def _remark(name: str, what: str, one: Remark) -> str:
     if one.kind == "drift":
         span = counted(round(one.days), "day") if one.days >= 1.5 else counted(round(one.days * 24), "hour")
         way = "rose" if one.value > 0 else "fell"
-        return f"the {what} of {name} {way} by {abs(one.value):.0%} over {span}"
+        return f"the {what} of {name} {way} by {percent(abs(one.value))} over {span}"
     if one.kind == "days":
         return f"most of {name} was measured on other days"
     runs = f"one run of {name} is at" if one.count == 1 else f"{one.count} runs of {name} are at up to"
@@ -364,7 +365,7 @@ def of_bytes(largest: float) -> tuple[str, float]:
 
 
 def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
-    """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94%``."""
+    """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94 %``."""
     if _is_exact(estimate):
         return attached(significant(estimate.value), unit), "exact"
     value, _, sure = number(estimate, unit).partition(" (")
@@ -392,7 +393,7 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
     if exact or not bounded:
         return text, "exact" if exact else "no interval"
     low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
-    levels = sorted({f"{one.level:.0%}": one.level for one in bounded}.items(), key=lambda pair: pair[1])
+    levels = sorted({percent(one.level): one.level for one in bounded}.items(), key=lambda pair: pair[1])
     at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))
     ends = [_rounded(low, low.low), _rounded(high, high.high)]
     return text, f"intervals from {' to '.join(ends)}{'' if levels[0][1] >= FULL else f', at {at}'}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.base.words import counted, number
+from analysis.base.words import counted, number, percent
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import Statement
 from analysis.findings.conclusion import (
@@ -44,8 +44,8 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
     return [
         *(f"{first[topic].sentence}." for topic in topics),
         *mixed,
-        f"In all {counted(len(sure), 'conclusion')}, {compared} of them from comparisons at {q:.0%} false "
-        f"discoveries; {counted(rest, 'comparison')} cannot be decided.",
+        f"In all {counted(len(sure), 'conclusion')}, {compared} of them from comparisons at {percent(q)} "
+        f"false discoveries; {counted(rest, 'comparison')} cannot be decided.",
         *asked,
     ]
 

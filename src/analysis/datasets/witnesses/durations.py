@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from analysis.base.errors import Fault
+from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
 _FEWEST = 4
@@ -50,8 +51,8 @@ def shares_of_time(case: Hearing) -> Iterator[Fault]:
             usual, scatter = typical(_share(other) for other in cell if other is not run)
             if abs(_share(run) - usual) > max(_SHARE, _FAR * scatter):
                 took = float(run.row["benchmark_time"])
-                what = f"its result took {took:.4g} s, {_share(run):.0%} of its run"
-                what = f"{what}; those of its {len(cell) - 1} repeats {usual:.0%}"
+                what = f"its result took {took:.4g} s, {percent(_share(run))} of its run"
+                what = f"{what}; those of its {len(cell) - 1} repeats {percent(usual)}"
                 yield case.of_run(run, what, "one of the two times is wrong", key="end")
 
 

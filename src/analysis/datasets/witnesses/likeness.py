@@ -12,6 +12,7 @@ import numpy as np
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import RECORD, read_bytes
+from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.records import IMPORTED
 
@@ -78,7 +79,7 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
                 first = int(np.flatnonzero(even)[0])
                 run, other = members[at][0], members[first][0]
                 factor = f"{'times or by' if high[first] > _OTHER else 'off by less than'} "
-                factor += f"{float(np.exp(high[first])):.4g}" if high[first] > _OTHER else f"{_EVEN:.2%}"
+                factor += f"{float(np.exp(high[first])):.4g}" if high[first] > _OTHER else percent(_EVEN, 2)
                 what = f"has the figures of run {other.name}, each {factor}"
                 yield case.of_run(run, what, _COPY, file=_file(run, "result"))
 

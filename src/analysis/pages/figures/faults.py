@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from analysis.base.words import percent
 from analysis.estimates.measures import SENDING
 from analysis.pages.figures.table import points, rows
 from analysis.schema.factors import TABLE, display_name
@@ -129,7 +130,7 @@ def _unused(fig: Figure, ax: Axes) -> Iterator[str]:
     if any(isinstance(one, QuadMesh) for one in ax.collections):
         return
     if plot.width < _LEAST * fig.bbox.width:
-        yield f"the plot has {plot.width / fig.bbox.width:.0%} of the width"
+        yield f"the plot has {percent(plot.width / fig.bbox.width)} of the width"
     if not np.isfinite(box.get_points()).all():
         yield "nothing is drawn"
         return
@@ -140,7 +141,7 @@ def _unused(fig: Figure, ax: Axes) -> Iterator[str]:
             low = 0.0  # lengths are read from there
         ends = axis.get_transform().transform(np.array([first, last, low, high], dtype=float))
         if not _of_words(axis) and (used := (ends[3] - ends[2]) / (ends[1] - ends[0])) < _LEAST:
-            yield f"data use {used:.0%} of the {name} axis"
+            yield f"data use {percent(used)} of the {name} axis"
 
 
 def _of_words(axis: Any) -> bool:
