@@ -114,14 +114,14 @@ def test_bulk__links_by_hpl_on_one_processor(verdicts: dict[str, Verdict]) -> No
         one = verdicts[claim]
         assert one.verdict == "agrees, order of runs not known"  # the lists do not say when a system ran
         assert one.estimate == pytest.approx(efficiency(sandy, "ib") / efficiency(sandy, "10gbe"))
-        assert one.n == len(hpl(sandy, "ib")) == 89
+        assert one.n == len(hpl(sandy, "ib")) == 48
 
 
 def test_bulk__infiniband_is_ahead_on_every_processor_with_enough_systems() -> None:
     cpus = {row["cpu"] for row in rows("top500/systems.csv")}
     pairs = [(cpu, link) for cpu in cpus for link in ("1gbe", "10gbe")]
     enough = [(cpu, link) for cpu, link in pairs if min(len(hpl(cpu, "ib")), len(hpl(cpu, link))) >= 6]
-    assert len(enough) == 26
+    assert len(enough) == 23
     assert all(efficiency(cpu, "ib") > efficiency(cpu, link) for cpu, link in enough)
 
 
@@ -161,8 +161,8 @@ def test_frequency__energy_and_performance_of_lammps_by_hand(verdicts: dict[str,
     assert fast / slow == pytest.approx(1.355, abs=5e-4)
     performance = verdicts["archer2022-lammps-performance"]
     assert performance.estimate == pytest.approx(100 * (slow / fast - 1))
-    # The team's own runs, alternating: the order of their numbers is known.
-    assert (performance.distance, performance.verdict, performance.n) == ("same", "holds", 5)
+    # The number is right, and the text has none to compare it with.
+    assert (performance.distance, performance.verdict, performance.n) == ("same", "cannot tell", 5)
 
 
 def test_frequency__another_release_of_castep_loses_more_than_printed(verdicts: dict[str, Verdict]) -> None:

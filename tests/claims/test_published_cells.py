@@ -62,12 +62,8 @@ def middles(name: str, value: str, *by: str) -> dict[tuple[str, ...], float]:
 
 def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
     assert len(told) == 48
-    # Both links of RoCE ran within the same hours of three days; nobody else shows that.
-    full = {claim for (name, claim), one in told.items() if one.verdict.startswith("an analogue shows")}
-    assert full == {
-        f"openatom2010-ic-ib-{name}" for name in ("higher", "over-10gige-174pct", "over-gige-571pct")
-    }
-    words = {one.verdict for (_, claim), one in told.items() if claim not in full}
+    # No source shows that both links ran in turn where all its comparisons agree.
+    words = {one.verdict for one in told.values()}
     assert words == {
         "agrees, order of runs not known", "direction agrees, order of runs not known",
         "disagrees, order of runs not known", "cannot tell",
@@ -98,9 +94,10 @@ def test_spec__processors_and_ranks(told: Found) -> None:
         for board, cpu, dimm in rate
         if dimm == "single rank"
     )
-    assert [round(pair, 3) for pair in pairs] == [1.025, 1.029, 1.047, 1.099, 1.102]
+    assert [round(pair, 3) for pair in pairs] == [1.025, 1.029, 1.047]
     ranks = told["published-spec2006", "lsdyna2014-mem-dual-rank-better"]
-    assert (ranks.estimate, ranks.n) == (pytest.approx(median(pairs)), 5)
+    assert (ranks.estimate, ranks.n) == (pytest.approx(median(pairs)), 3)
+    assert ranks.verdict == "cannot tell"  # three pairs, each of two server models
 
 
 def test_roce__slower_in_the_usual_cell(told: Found) -> None:
@@ -110,8 +107,11 @@ def test_roce__slower_in_the_usual_cell(told: Found) -> None:
     cells = [key[:-1] for key in time if key[-1] == "RoCE" and key[0] != "osu"]
     ratios = sorted(time[*cell, "RoCE"] / time[*cell, "InfiniBand"] for cell in cells)
     assert (len(ratios), round(ratios[0], 2), round(ratios[-1], 2)) == (9, 0.92, 1.81)
+    castep = [time[*cell, "RoCE"] / time[*cell, "InfiniBand"] for cell in cells if cell[0] == "castep"]
     one = told["published-roce", "openatom2010-ic-ib-higher"]
-    assert (one.estimate, one.n) == (pytest.approx(median(ratios)), 9)
+    # Two programs have no common median: CASTEP, where RoCE is ahead on two nodes, leaves it open.
+    assert (one.estimate, one.n) == (pytest.approx(median(castep)), 5)
+    assert one.verdict == "cannot tell"
 
 
 def test_reductions__by_the_switches(told: Found) -> None:

@@ -57,6 +57,15 @@ def test_matched__four_cells_have_a_word_that_is_never_full(tmp_path: Path, valu
     assert UNKNOWN_ORDER in found.reason
 
 
+def test_matched__the_median_of_cells_is_not_called_the_most(tmp_path: Path) -> None:
+    text = CLAIM.format(quantity="speedup", value=1.4) + "aggregate: max\n"
+    part = replace(campaign(cells(2, 4, 8, 16)), matched=("nodes", "ranks"))
+    found = verdict(claim(tmp_path, text), part)
+    assert found.estimate == pytest.approx(1.55)
+    assert "is 1.55 times as fast as b" in found.sentence
+    assert "up to" not in found.sentence
+
+
 def test_matched__three_cells_cannot_tell(tmp_path: Path) -> None:
     part = replace(campaign(cells(2, 4, 8)), matched=("nodes", "ranks"))
     found = verdict(claim(tmp_path, CLAIM.format(quantity="speedup", value=1)), part)

@@ -18,9 +18,9 @@ from analysis.base.words import Level
 from analysis.claims import Claim, Report, evaluate
 from analysis.claims.model import Expectation
 from analysis.decks.content import deck
-from analysis.estimates import confounding
+from analysis.estimates import confounding, spelling
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import HOST, Confounded
+from analysis.estimates.finding import HOST, Confounded, Remark
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import ratio_of_medians
 from analysis.findings.conclusion import CONFOUNDED, SESSION, STANDING, Conclusion
@@ -496,6 +496,10 @@ def test_remarks__a_far_run_is_said() -> None:
     # The median of b's values is 0.995: 0.4 / 0.995 = 0.402.
     assert one.sentence.endswith(". One run of b is at 0.4 times the median")
     assert confounding.far_runs(pd.DataFrame({"value": values})) == pytest.approx((0.4 / 0.995, 1))
+    slow = Remark("far", "b", 0.13, count=3)
+    fast = Remark("far", "b", 2.4, count=2)
+    assert spelling._remark("b", "rate", slow) == "3 runs of b are at as little as 0.13 times the median"
+    assert spelling._remark("b", "rate", fast) == "2 runs of b are at up to 2.4 times the median"
 
 
 def test_remarks__most_of_one_side_on_other_days_is_said() -> None:

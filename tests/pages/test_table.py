@@ -28,3 +28,9 @@ def test_table__words_begin_at_the_left(cell: str) -> None:
 
 def test_table__without_rows_is_none() -> None:
     assert shown(pd.DataFrame({"run": []}))._repr_html_() == "<p>None.</p>"
+
+
+def test_shown__a_level_keeps_its_second_digit() -> None:
+    html = shown(pd.DataFrame({"median": [48.64], "confidence": [0.95]}), 1)._repr_html_()
+    assert "48.6<" in html
+    assert "0.95<" in html

@@ -256,6 +256,14 @@ def test_words__each_evidence_class_uses_known_words() -> None:
     assert not signs["agrees"] & signs["stands"]
     assert not signs["odds"] & signs["fails"]
     assert all(word.meaning.endswith(".") for word in VERDICTS.values())
+    # What has only its direction in common with the claim is not said to show the claim.
+    sized = [
+        word
+        for word in VERDICTS
+        if "direction" in word or word in ("seen", "seen, larger", "seen, size open")
+    ]
+    assert len(sized) > 8
+    assert all(" direction" in VERDICTS[word].meaning for word in sized)
     shown = [word.shown for word in VERDICTS.values()]
     assert len(set(shown)) == len(shown)
     assert {VERDICTS[word].shown for word in ("inside the band", "outside the band", "could not fail")} == {

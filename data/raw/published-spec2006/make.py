@@ -30,7 +30,6 @@ CPUS = {
 # Families of one maker with a single-rank and a dual-rank system: processors and compiler.
 FAMILIES = {
     "Altos": (r"Altos (R360|R380|T350) F2", r"E5-26[235]0", "13.0.0.133"),
-    "A88X-PRO": (r"A88X-PRO", r"A10-7[78][05]0K", "14.0.1.139"),
 }
 VERSION = re.compile(r"(?:Version |Compiler (?:Professional )?|Compiler, )?(\d+\.\d+(?:\.\d+)*)")
 RANKS = {"1": "single rank", "2": "dual rank"}

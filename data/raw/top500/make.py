@@ -28,6 +28,9 @@ LINKS = {
     r".*omni-path.*": "omnipath-100",
 }
 MISFIT = "cores, peak and processor do not fit: accelerators, several processors or a later upgrade"
+REPEATED = (
+    "the share of the peak, to 0.1 %, of another system with this processor and link: perhaps extrapolated"
+)
 
 # Industry's systems are often one extrapolated Rmax under many numbers.
 ALIKE = ("rmax", "rpeak", "cores", "processor", "interconnect")
@@ -53,7 +56,8 @@ def systems(rows: Iterable[Row]) -> list[list[str]]:
     """Return each system once, as first listed; one of several that are `ALIKE`.
 
     What has accelerators is in no column. A processor does a power of two of operations a clock, the same
-    in every system: one whose cores and peak say something else is marked.
+    in every system: one whose cores and peak say something else is marked. So is one with the same share of
+    the peak as an earlier one: one rate per core, extrapolated to many sizes, is no sample of systems.
     """
     first: dict[str, Row] = {}
     for row in rows:
@@ -69,7 +73,15 @@ def systems(rows: Iterable[Row]) -> list[list[str]]:
         name: min((2.0, 4.0, 8.0, 16.0, 32.0), key=lambda power: abs(power - found.most_common(1)[0][0]))
         for name, found in usual.items()
     }
-    return [_system(row, powers[row["processor"]]) for row in alike.values()]
+    found = [_system(row, powers[row["processor"]]) for row in alike.values()]
+    shares = set[tuple[str, ...]]()
+    for one in found:
+        cpu, kind, rmax, peak, reason = (one[at] for at in (3, 4, 6, 8, 10))
+        share = (cpu, kind, format(float(rmax) / float(peak), ".3f"))
+        if not reason and share in shares:
+            one[10] = REPEATED
+        shares |= set() if reason else {share}
+    return found
 
 
 def _system(row: Row, power: float) -> list[str]:

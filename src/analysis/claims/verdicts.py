@@ -261,7 +261,8 @@ def _too_few(estimate: Estimate) -> str:
         return f"the sides ran on different days ({days}): too few, {FEWEST} each are needed"
     if not estimate.bounded:
         return f"too few runs for an interval: {counts}, {FEWEST} are needed"
-    level = f"{percent(estimate.level)}, {percent(MIN_LEVEL)} are needed"
+    digits = int(percent(estimate.level) == percent(MIN_LEVEL))  # "at 85 %, 85 % are needed" explains nothing
+    level = f"{percent(estimate.level, digits)}, {percent(MIN_LEVEL)} are needed"
     return f"too few runs: {counts}; their range holds the truth at {level}"
 
 

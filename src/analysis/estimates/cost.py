@@ -16,7 +16,15 @@ from analysis.base.errors import BenchbookError
 from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS, amount, price_per_kwh
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import Finding, common, group_name, measuring_days, median_text, runs_of
+from analysis.estimates.finding import (
+    Finding,
+    common,
+    group_level,
+    group_name,
+    measuring_days,
+    median_text,
+    runs_of,
+)
 from analysis.estimates.groups import Groups, Pair
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
@@ -130,7 +138,9 @@ def growth(
     small, others = _terms(question, bottom, cell[1])
     estimate, note = _estimated(partial(_quotient, large, small, len(columns)), [*columns, *others])
     names = [group_name(compare.factor, part) for part in top]
-    factor, high, low = compare.along or ("", "", "")
+    assert compare.along is not None
+    factor = compare.along[0]
+    high, low = (group_level(factor, pair[0]) for pair in pairs)
     n, n_baseline = (min(map(len, side)) for side in zip(top, bottom, strict=True))
     return Finding(
         estimate.counted(n, n_baseline),

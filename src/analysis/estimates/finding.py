@@ -188,6 +188,12 @@ def group_name(factor: str, part: pd.DataFrame) -> str:
     return labelled(factor, part[factor].iloc[0])
 
 
+def group_level(factor: str, part: pd.DataFrame) -> Level:
+    """Return the level of `factor` that the runs of a group have, which can stand for a claim's own."""
+    level: Level = part[factor].iloc[0]
+    return level
+
+
 def common(*parts: pd.DataFrame) -> str:
     """Name the factors in which all the runs agree, the uninteresting ones left out."""
     words = []

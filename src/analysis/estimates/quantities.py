@@ -26,6 +26,7 @@ from analysis.estimates.finding import (
     Confounded,
     Finding,
     common,
+    group_level,
     group_name,
     listed,
     measuring_days,
@@ -390,7 +391,8 @@ def _growth(
     estimate, _ = uncertainty.widened_for(question.variable, estimate, function, *parts)  # the ratios say so
     n, n_baseline = min(len(top[0]), len(bottom[0])), min(len(top[1]), len(bottom[1]))
     steps, ratios = zip(*(faster(question, x, y) for x, y in (top, bottom)), strict=True)
-    factor, high, low = compare.along
+    factor = compare.along[0]
+    high, low = (group_level(factor, pair[0]) for pair in (top, bottom))
     names = [group_name(compare.factor, part) for part in top]
     place = f"at {factor.replace('_', ' ')} {high} and {low}"
     return Finding(

@@ -327,7 +327,8 @@ def _remark(name: str, what: str, one: Remark) -> str:
         return f"the {what} of {name} {way} by {percent(abs(one.value))} over {span}"
     if one.kind == "days":
         return f"most of {name} was measured on other days"
-    runs = f"one run of {name} is at" if one.count == 1 else f"{one.count} runs of {name} are at up to"
+    farthest = "as little as" if one.value < 1 else "up to"
+    runs = f"one run of {name} is at" if one.count == 1 else f"{one.count} runs of {name} are at {farthest}"
     return f"{runs} {significant(one.value, 2)} times the median"
 
 

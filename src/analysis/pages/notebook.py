@@ -91,14 +91,19 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> TextTable:
     Missing values are dashes; underscores in the names of columns are spaces.
     """
 
-    def spell(value: object) -> str:
+    def spell(value: object, digits: int) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, float):
             return f"{value:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:,.0f}"
         return f"{value:,}" if isinstance(value, int) else str(value)
 
-    texts = {str(name).replace("_", " "): [spell(value) for value in frame[name].tolist()] for name in frame}
+    # A level of 0.95 is not 0.9, whatever the numbers beside it can do without.
+    decimals = {name: max(digits, 2) if name == "confidence" else digits for name in frame}
+    texts = {
+        str(name).replace("_", " "): [spell(value, decimals[name]) for value in frame[name].tolist()]
+        for name in frame
+    }
     return TextTable(pd.DataFrame(texts))
 
 

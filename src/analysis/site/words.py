@@ -68,8 +68,12 @@ MEANINGS = {
     "stands": "The runs show what the report claims.",
     "partly": "The runs show the claimed direction, with another size.",
     "fails": "The runs do not show what the report claims.",
-    "seen": "Runs near the claim's conditions show it.",
+    "seen at this scale": "Runs near the claim's conditions show it.",
+    "seen": "Runs near the claim's conditions show the direction, but not the size.",
+    "seen, size open": "Runs near the claim's conditions show the direction. The size is open.",
     "unseen": "Runs near the claim's conditions do not show it.",
+    "an analogue shows the direction": "Something similar shows the direction, but not the size. "
+    "This neither confirms nor refutes the claim.",
     "like": "Something similar shows it. This neither confirms nor refutes the claim.",
     "unlike": "Something similar does not show it. This neither confirms nor refutes the claim.",
     "consistent": "The report's own statements agree. This confirms nothing.",
@@ -86,9 +90,13 @@ MEANINGS = {
     "agrees": "A source that prints it agrees. No run was made.",
     "odds": "A source that prints it says otherwise. No run was made.",
     **{
-        word: f"Runs {verb} it, but how they were run limits what that shows."
+        word: f"Runs {what}, {link} how they were run limits what that shows."
         for _, agrees, disagrees in LIMITED.values()
-        for word, verb in ((agrees, "show"), (directed(agrees), "show"), (disagrees, "do not show"))
+        for word, what, link in (
+            (agrees, "show it", "but"),
+            (directed(agrees), "show the direction but not the size", "and"),
+            (disagrees, "do not show it", "but"),
+        )
     },
     "none": "Nothing here tests it.",
     "pipeline": "A test of Benchbook itself, and no evidence.",
