@@ -651,6 +651,10 @@ def test_books__what_arrives_is_in_the_manifest_before_the_campaign_ends(
             "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.\n",
             ": out of memory: slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.",
         ),
+        (
+            "mpirun has detected an attempt to run as root.\n",
+            ": the launcher refuses root: mpirun has detected an attempt to run as root.",
+        ),
         ("a residual of 1e-3\n", ""),
     ],
 )
