@@ -146,6 +146,23 @@ def test_started__a_clock_that_was_set_back_makes_no_later_start_an_earlier_one(
     assert len(folders.noted(base, "c")) == 1
 
 
+def test_started__of_two_starts_with_one_count_none_is_over_while_the_job_runs(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crashed controller has started job 7 twice, the second time on a node whose clock is behind."""
+    run = workflow.plan("c", base).runs[0].name
+    put(base, run, job_id="7", reason="", slurm={"start": 9000.0, "restarts": ""})
+    begin(base, run, SLURM_JOB_START_TIME="1800")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    squeue(tmp_path, monkeypatch, "7|RUNNING\n")
+    assert attempts.started(base, "c") == []
+    assert folders.recorded(base, "c") == {run}
+    # Once it has ended, the start without a record is an attempt.
+    squeue(tmp_path, monkeypatch, "7|FAILED\n")
+    (line,) = attempts.started(base, "c")
+    assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run")
+
+
 def test_started__a_start_that_a_crashed_controller_has_forgotten_keeps_its_record(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,8 +89,11 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
     for path, note in notes.items():
         mine = _start(note)
         job, state = mine[0], states.get(mine[0], "")
-        again = any(_after(one, mine) for one in (*map(_start, notes.values()), *starts))
-        if not again and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
+        later = [one for one in (*map(_start, notes.values()), *starts) if _after(one, mine)]
+        again = bool(later)
+        # Of starts with one count a wrong clock can make the present one the earlier: the job has to be gone.
+        over = any(one[2] > mine[2] for one in later)
+        if not over and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
             continue
         work = owned.get(job)
         if again and work and _start(_head(work)) != mine:
