@@ -208,6 +208,24 @@ def test_import__a_date_that_the_output_prints_is_the_start_of_the_run(
     assert one["imported"]["factors"]["start"] == "output"
 
 
+@pytest.mark.parametrize(("real", "status"), [("2m40.570s", 0), ("2m9.250s", 1)])
+def test_verify__a_launcher_takes_longer_than_its_program_and_never_shorter(
+    real: str, status: int, tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`time srun gmx_mpi` counts what is before the log is opened and after the program's last date."""
+    (tmp_path / "tree").mkdir()
+    dates = (
+        "Log file opened on Thu Mar 18 21:37:26 2021\n",
+        "Finished mdrun on rank 0 Thu Mar 18 21:39:54 2021\n",
+    )
+    text = log(9.5).replace("units lj\n", f"units lj\n{dates[0]}") + dates[1]
+    (tmp_path / "tree" / "lj.out").write_text(text)
+    (tmp_path / "tree" / "lj.err").write_text(f"\nreal\t{real}\nuser\t0m0.020s\nsys\t0m0.020s\n")
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--yes"]) == 0
+    assert cli.main(["verify", "mine"]) == status
+    assert ("says 129.2 s, its record 148 s" in capsys.readouterr().err) == bool(status)
+
+
 def test_import__the_job_of_a_batch_system_has_the_start_and_the_end(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:
@@ -291,6 +309,12 @@ def test_import__problems_of_other_sizes_and_other_grids_of_processes_are_no_rep
         ("N=80000 NB=192", "P=2 Q=2"): 2,
         ("N=20000 NB=192", "P=1 Q=4"): 2,
     }
+
+
+def test_import__two_results_of_few_equal_digits_are_two_runs(tmp_path: Path, imported: Imported) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "hpl.out").write_text(hpl(20000, 2, 2, 12.29) * 2)
+    assert sorted(one["repeat"] for one in imported(tmp_path / "tree").values()) == [1, 2]
 
 
 def test_import__variants_of_one_program_are_no_repeats(

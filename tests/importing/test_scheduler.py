@@ -125,6 +125,63 @@ def test_pbs__a_usage_at_the_end_and_the_full_status_of_a_job() -> None:
     assert scheduler.reported(status)[0] == {"nodes": 4, "node_list": "n1,n2,n3,n4", "walltime": 100.0}
 
 
+def qstat(job: int, hosts: tuple[str, ...], network: str) -> str:
+    """Return a job as `qstat -x -f` of OpenPBS prints it, shortened."""
+    return f"""Job Id: {job}.service1
+    Job_Name = lj
+    Job_Owner = ada@service1.ice.cluster
+    resources_used.cput = 00:07:12
+    resources_used.mem = 4718592kb
+    resources_used.walltime = 00:00:28
+    job_state = F
+    queue = workq
+    ctime = Mon Aug  8 23:16:52 2022
+    exec_host = {"+".join(f"{host}/0*2" for host in hosts)}
+    mtime = Mon Aug  8 23:19:00 2022
+    Resource_List.nodect = {len(hosts)}
+    stime = Mon Aug  8 23:18:32 2022
+    obittime = Mon Aug  8 23:19:{job % 60:02} 2022
+    Variable_List = PBS_O_HOME=/home/ada,PBS_O_LANG=en_US.UTF-8,PBS_O_WORKDIR=/home/ada/lj,
+\tOMPI_MCA_{network},UCX_TLS=rc,sm,KMP_AFFINITY=verbose\\,granularity=fine,OMP_NUM_THREADS=1,
+\tPBS_O_QUEUE=workq,PBS_O_HOST=service1
+    comment = Job run at Mon Aug 08 at 23:18 on ({hosts[0]}:ncpus=2) and finished
+    Exit_status = 0
+
+"""
+
+
+def test_pbs__the_full_status_of_several_jobs() -> None:
+    text = qstat(88101, ("r1i0n002",), "pml=ucx") + qstat(88105, ("r1i0n004", "r1i0n005"), "btl=tcp")
+    jobs, name = scheduler.jobs(text)
+    assert (name, list(jobs)) == ("PBS", ["88101", "88105"])
+    assert jobs["88105"] == {
+        "job": "88105", "batch": "PBS", "queue": "workq", "job_name": "lj", "exit_code": 0, "nodes": 2,
+        "node_list": "r1i0n004,r1i0n005", "walltime": 28.0, "memory": 4718592 * 1024.0,
+        "start": at(2022, 8, 8, 23, 18, 32), "end": at(2022, 8, 8, 23, 19, 25),
+        "job_environment": {
+            "OMPI_MCA_btl": "tcp", "UCX_TLS": "rc,sm", "KMP_AFFINITY": "verbose,granularity=fine",
+            "OMP_NUM_THREADS": "1",
+        },
+    }  # fmt: skip
+
+
+def test_import__the_full_status_of_several_jobs_of_pbs_is_joined_by_their_numbers(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    text = ""
+    for number in range(4):
+        job = 88101 + number
+        (tmp_path / "tree" / f"lj.o{job}").write_text(log(9.5 + number / 10))
+        text += qstat(job, ("r1i0n002", "r1i0n003"), "pml=ucx" if number % 2 else "btl=tcp")
+    (tmp_path / "tree" / "qstat-xf.txt").write_text(text)
+    found = imported(tmp_path / "tree").values()
+    assert sorted((one["options"], one["nodes"], one["threads"], one["repeat"]) for one in found) == [
+        (f"OMPI_MCA_{network}", 2, 1, repeat) for network in ("btl=tcp", "pml=ucx") for repeat in (1, 2)
+    ]
+    assert {one["imported"]["factors"]["nodes"] for one in found} == {"PBS"}
+
+
 QACCT = """==============================================================
 qname        long.q
 hostname     compute-089.example.org
@@ -146,6 +203,7 @@ def test_sge__accounting_of_several_jobs_and_a_file_of_hosts() -> None:
     assert list(jobs) == ["92500", "92501"]
     assert jobs["92501"] == {
         "job": "92501", "queue": "long.q", "job_name": "lj", "slots": 32, "exit_code": 0, "batch": "SGE",
+        "host": "compute-089.example.org",
         "start": at(2019, 9, 7, 14, 40, 16), "end": at(2019, 9, 7, 14, 40, 59), "memory": 2.0 * 2**30,
     }  # fmt: skip
     hosts = "node07.example.org 16 long.q@node07 UNDEFINED\nnode09.example.org 8 long.q@node09 UNDEFINED\n"
@@ -154,6 +212,23 @@ def test_sge__accounting_of_several_jobs_and_a_file_of_hosts() -> None:
     assert scheduler.requested("#$ -pe mpi 64\n#$ -N lj\n#$ -q long.q\n") == {
         "slots": 64, "job_name": "lj", "queue": "long.q",
     }  # fmt: skip
+
+
+def test_import__the_first_host_of_a_job_of_sge_is_its_host_group_and_no_count(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """qacct names the host of the first process; the job had 32 slots on more of them."""
+    (tmp_path / "tree").mkdir()
+    rows = ""
+    for number in range(4):
+        job = 92500 + number
+        (tmp_path / "tree" / f"lj.o{job}").write_text(log(9.5 + number / 10))
+        rows += QACCT.format(job=job).replace("compute", "compute" if number < 2 else "bigmem")
+    (tmp_path / "tree" / "qacct.txt").write_text(rows)
+    found = imported(tmp_path / "tree").values()
+    groups = [("bigmem", 1), ("bigmem", 2), ("compute", 1), ("compute", 2)]
+    assert sorted((one["host_group"], one["repeat"]) for one in found) == groups
+    assert not any("nodes" in one for one in found)
 
 
 UGE = """[ada@login ~]$ qacct -j 9447715
@@ -295,6 +370,39 @@ def test_flux__each_job_of_several_has_its_own_times(tmp_path: Path, imported: I
     # All are repeats on the nodes of their own job: one options, whether the script is in sight or not.
     assert {one["nodes"] for one in found.values()} == {2}
     assert sorted(one["repeat"] for one in found.values()) == [1, 2, 3]
+
+
+def amg(setup: float, solve: float) -> str:
+    """Return what AMG2023 prints, shortened, its figures of merit worked out from its times."""
+    nonzeros, iterations = 71_355_000_000.0, 30
+    return (
+        "Running with these driver parameters:\n  Problem ID    = 2\n\n"
+        "  Laplacian_7pt:\n    (Nx, Ny, Nz) = (2048, 2048, 1408)\n    (Px, Py, Pz) = (1, 2, 2)\n\n"
+        f"Problem 2: AMG Setup Time:\nPCG Setup:\n  wall clock time = {setup:.6f} seconds\n\n"
+        f"FOM_Setup: nnz_AP / Setup Phase Time: {nonzeros / setup:.6e}\n\n"
+        f"Problem 2: AMG-PCG Solve Time:\nPCG Solve:\n  wall clock time = {solve:.6f} seconds\n\n"
+        f"Iterations = {iterations}\nFinal Relative Residual Norm = 8.320009e-09\n\n\n"
+        f"FOM_Solve: nnz_AP * iterations / Solve Phase Time: {nonzeros * iterations / solve:.6e}\n\n\n\n"
+        "Figure of Merit (FOM): nnz_AP / (Setup Phase Time + 3 * Solve Phase Time) "
+        f"{nonzeros / (setup + 3 * solve):.6e}\n\n"
+    )
+
+
+def test_flux__a_result_that_is_shown_again_at_the_end_is_no_second_run(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """A job's log has the results of its loop, the records of the jobs, and the last result again."""
+    (tmp_path / "tree").mkdir()
+    events = (
+        '{{"timestamp":{0}.5,"name":"shell.init","context":{{"size":2}}}}\n'
+        '{{"timestamp":{0}.7,"name":"shell.start","context":{{"taskmap":{{"version":1,"map":[[0,2,2,1]]}}}}}}\n'
+        '{{"timestamp":{1}.5,"name":"complete","context":{{"status":0}}}}\n'
+    )
+    results = [amg(57.0 + number / 7, 72.0 + number / 9) for number in range(3)]
+    records = [events.format(10**9 + 200 * number, 10**9 + 200 * number + 140) for number in (2, 1, 0)]
+    (tmp_path / "tree" / "amg.out").write_text("".join((*results, *records, results[-1])))
+    found = imported(tmp_path / "tree").values()
+    assert sorted(one["start"] - 10**9 for one in found) == [0.5, 200.5, 400.5]
 
 
 def test_flux__records_in_the_middle_of_a_long_output_are_found(tmp_path: Path, imported: Imported) -> None:

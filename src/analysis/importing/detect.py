@@ -245,7 +245,7 @@ def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFi
         if _are_copies(source.parts, source.reported.get("ranks")):
             source.parts = []
             _parse(data, engines[0], 0, -1, source)
-        _assign_steps(data, source.parts)
+        source.parts = _assign_steps(data, source.parts)
         _assign_jobs(data, source)
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
@@ -259,21 +259,27 @@ def _are_copies(parts: Sequence[ResultPart], ranks: int | None) -> bool:
     return len(parts) > 1 and len(parts) == ranks and alone and alike
 
 
-def _assign_steps(data: bytes, parts: Sequence[ResultPart]) -> None:
+def _assign_steps(data: bytes, parts: list[ResultPart]) -> list[ResultPart]:
     """Give each result of a file the job of Flux that made it; jobs of other programs do not count.
 
-    If there are more or fewer jobs than results, it is not known which made which.
+    If there are more or fewer jobs than results, it is not known which made which. A result that the file
+    shows again, as at its end what the last job left, is left out if then each job has one.
     """
     steps = scheduler.steps(decode(as_utf8(data))) if len(parts) > 1 and b'"shell.start"' in data else []
     if len(steps) != len(parts):
         programs = Counter(str(one.get("command", "")).partition(" ")[0] for one in steps)
         common = programs.most_common(1)[0][0] if programs else ""
         steps = [one for one in steps if str(one.get("command", "")).partition(" ")[0] == common]
+    first: dict[tuple[str, frozenset[Any]], ResultPart] = {}
+    for part in parts:
+        first.setdefault((part.engine, part.rows), part)
+    parts = list(first.values()) if len(first) == len(steps) else parts
     for part, step in zip(parts, steps, strict=True) if len(steps) == len(parts) else ():
         dates = {"date": "start", "date_end": "end"}
         part.facts |= {name: step[of] for name, of in dates.items() if of in step}
         part.facts |= {name: step[name] for name in ("nodes", "node_list", "exit_code") if name in step}
         part.facts = {"ranks": step["ranks"]} | part.facts if "ranks" in step else part.facts
+    return parts
 
 
 def _assign_jobs(data: bytes, source: Observation) -> None:

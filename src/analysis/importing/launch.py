@@ -33,7 +33,7 @@ _LIBRARIES = "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MV2 PSM PSM2 FI HCO
 _SET = [f"{name}_" for name in _LIBRARIES.split()]
 _SETTING = re.compile(
     rf"^[ \t]*(?:export[ \t]+|setenv[ \t]+)?((?:{_LIBRARIES.replace(' ', '|')})_\w+)"
-    r"[= \t][ \t]*[\"']?([^\s\"'$;]*)",
+    r"[= \t][ \t]*[\"']?((?:(?!,[A-Z_]\w+=)[^\s\"'$;])*)",  # PBS lists several in a line
     re.MULTILINE,
 )
 _OPTION = re.compile(r"--?[A-Za-z]")
@@ -60,10 +60,7 @@ _KNOWN = set(
 def stated(text: str) -> Facts:
     """Return what the launch line and the environment in a text state; nothing if two lines differ."""
     facts: Facts = {}
-    environment: dict[str, set[str]] = {}
-    for name, value in _SETTING.findall(text) if any(name in text for name in _SET) else ():
-        environment.setdefault(name, set()).add(value)
-    if once := {name: values.pop() for name, values in environment.items() if len(values) == 1}:
+    if once := settings(text):
         facts["environment"] = once
         threads = once.get("OMP_NUM_THREADS", "")
         facts |= {"threads": int(threads)} if threads.isdecimal() else {}
@@ -71,6 +68,14 @@ def stated(text: str) -> Facts:
         facts["command"] = " ".join(found[1].split())
     lines = set(_lines(text))
     return facts | (of_line(lines.pop()) if len(lines) == 1 else {})
+
+
+def settings(text: str) -> dict[str, str]:
+    """Return the variables of MPI and threads that a text sets, a line each; not those set to two values."""
+    found: dict[str, set[str]] = {}
+    for name, value in _SETTING.findall(text) if any(name in text for name in _SET) else ():
+        found.setdefault(name, set()).add(value)
+    return {name: values.pop() for name, values in found.items() if len(values) == 1}
 
 
 def of_line(line: str) -> Facts:

@@ -91,6 +91,9 @@ def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
     levels: dict[str, Sequence[str]] = {
         name: [str(draft.value(name) or "") for draft in drafts] for name in _STATED
     }
+    # Some accounts know the first host alone.
+    hosts = zip(levels["node_list"], drafts, strict=True)
+    levels["node_list"] = [listed or str(draft.value("host") or "") for listed, draft in hosts]
     settings = [draft.value("settings") or {} for draft in drafts]
     for name in sorted({name for one in settings for name in one}):
         levels[name.strip("-")] = [str(one.get(name, "")) for one in settings]

@@ -134,6 +134,11 @@ def _from_files(
             draft.add(_from_script(draft, one.facts), one.file.base)
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
+    if submitted := draft.facts.pop("job_environment", None):  # a script may set other values
+        variables = {**submitted.value, **(draft.value("environment") or {})}
+        draft.facts["environment"] = Sourced(variables, submitted.where)
+        threads = variables.get("OMP_NUM_THREADS", "")
+        draft.add({"threads": int(threads)} if threads.isdecimal() else {}, submitted.where)
     if step := draft.value("step_nodes"):
         nodes = draft.facts.get("nodes")
         if nodes is None or (nodes.value > step and nodes.where not in ("output", "--set", "--table")):

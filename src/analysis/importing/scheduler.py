@@ -17,6 +17,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
+from analysis.importing import launch
 from analysis.readers import search
 
 Facts = dict[str, Any]
@@ -43,6 +44,7 @@ _US = r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
 _ISO, _HMS = r"(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d)", r"(\d+:\d\d:\d\d)"
 _USED = r"^(?:Resources|Rsrc Used|Used resources): .*\b"  # of PBS's epilogues
 _STARTED = r"^(?:-unique )?-catch_rsh /\S*/active_jobs/"  # by SGE's start of a parallel job
+_ENDED_AT = rf"^ +(?:obittime|comp_time) ={_DATE}"  # of PBS and Torque
 _QSUB = r"^(?:\S*/)?qsub(?:\.py)? .*?(?<!\S)"  # of Cobalt's log
 
 SCHEDULERS = (
@@ -114,11 +116,13 @@ SCHEDULERS = (
         {
             "job": r"^PBS_JOBID=(\d+)|^ *Job I[Dd]: +(\d+)[.\s]",
             "nodes": r"^PBS_NUM_NODES=(\d+)",
-            "queue": r"^PBS_QUEUE=(\S+)|^Queue: +(\S+)",
+            "queue": r"^PBS_QUEUE=(\S+)|^Queue: +(\S+)|^ +queue = (\S+)",
+            "job_name": r"^ +Job_Name = (\S+)",
             "directory": r"^PBS_O_WORKDIR=(\S+)",
+            "variables": r"^ +Variable_List = (.+(?:\n\t.+)*)",
             "hosts": r"^Nodes: +([\w.-]+(?:[ \n]+[\w.-]*\d[\w.-]*(?=\s))*)|\bexec_host ?= ?(\S+(?:\n\t\S+)*)",
-            "start": rf"^Begin PBS Prologue{_DATE}",
-            "end": rf"^Begin PBS Epilogue{_DATE}|^ +Resource Usage on {_ISO}",
+            "start": rf"^Begin PBS Prologue{_DATE}|^ +(?:stime|start_time) ={_DATE}",
+            "end": rf"^Begin PBS Epilogue{_DATE}|^ +Resource Usage on {_ISO}|{_ENDED_AT}",
             "walltime": rf"{_USED}walltime={_HMS}|\bWalltime Used: *{_HMS}|_used.walltime ?= ?{_HMS}",
             "memory": rf"{_USED}mem=(\w+)|\bMemory Used: *([\d.]+ ?\w+)|_used.mem ?= ?(\w+)",
             "exit_code": r"\b[Ee]xit[_ ][Ss]tatus ?[:=] *(-?\d+)",
@@ -140,6 +144,7 @@ SCHEDULERS = (
             "slots": r"^NSLOTS=(\d+)|^slots +(\d+)",
             "queue": r"^QUEUE=(\S+)|^qname +(\S+)",
             "job_name": r"^jobname +(\S+)",
+            "host": r"^hostname +(\S+)",  # of the first process; there may be more
             # A file of hosts of a parallel job, or what its start printed of it.
             "hosts": rf"^((?:[\w.-]+ \d+ \S+@\S+ \S+\n)+)|{_STARTED}\S+\n((?:[A-Za-z][\w.-]*\n)+)",
             "start": rf"^start_time +(?:{_DATE}|{_US})",
@@ -243,7 +248,7 @@ SCHEDULERS = (
 _MARKS = "|".join(one.mark for one in SCHEDULERS if one.name != "LoadLeveler")
 SCRIPT = re.compile(rf"^(?:(?:{_MARKS})[ \t]*-|#[ \t]*@[ \t]*\w+[ \t]*=)", re.MULTILINE)  # of a job script
 DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", re.MULTILINE)
-_TEXTS = {"job", "directory", "job_name", "queue", "cluster", "feature", "state"}
+_TEXTS = {"job", "directory", "job_name", "queue", "cluster", "feature", "state", "host"}
 _FORMS = (
     *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
     *("%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
@@ -253,6 +258,7 @@ _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOT
 # The beginning of what is reported of a job, where one text has those of several.
 _BEGINS = {
     "LSF": r"^Sender: LSF System",
+    "PBS": r"^Job Id: +\d",
     "PJM": r"^ *JOB ID +: \d",
     "Cobalt": r"^Jobid: \d",
 }
@@ -371,6 +377,8 @@ def _converted(name: str, text: str) -> Facts:
     """Convert the text of a fact: hosts to nodes and slots, dates to seconds, sizes to bytes."""
     if name == "hosts":
         return _of_hosts(text)
+    if name == "variables":
+        return {"job_environment": found} if (found := launch.settings(_variables(text))) else {}
     if name in ("start", "end", "begun"):
         return {name: seconds} if (seconds := moment(text)) else {}
     if name == "walltime":
@@ -386,6 +394,12 @@ def _converted(name: str, text: str) -> Facts:
     if name in _TEXTS:
         return {name: text}
     return {name: math.prod(int(side) for side in text.split("x") if side)}
+
+
+def _variables(text: str) -> str:
+    """Return the variables that PBS lists, a line each: it folds the list, and values may have commas."""
+    lines = re.sub(r"(?<!\\),(?=[A-Za-z_]\w*=)", "\n", text.replace("\n\t", ""))
+    return lines.replace("\\,", ",")
 
 
 def _of_hosts(text: str) -> Facts:
