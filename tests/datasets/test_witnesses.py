@@ -615,6 +615,33 @@ def table_rounded_in_favour(copy: Copy) -> None:
     )
 
 
+def table_times(copy: Copy, factor: float) -> None:
+    text = (copy.folder / "runs/014/stdout.txt").read_text()
+    row = re.compile(r"^(\d+\s+)([\d.]+)(\s*)$", re.MULTILINE)
+    text = row.sub(lambda m: f"{m[1]}{float(m[2]) * factor:.2f}{m[3]}", text)
+    copy.write("runs/058/stdout.txt", text)
+
+
+@lie("vm-hpcg", r"058/stdout\.txt:0: has the figures of run 014, each times or by 1\.01;")
+def table_of_the_neighbour_a_percent_slower(copy: Copy) -> None:
+    table_times(copy, 1.01)
+
+
+@lie("vm-hpcg", r"058/stdout\.txt:0: has the figures of run 014, each times or by 1\.004;")
+def table_of_the_neighbour_a_little_faster(copy: Copy) -> None:
+    table_times(copy, 0.996)
+
+
+@lie(
+    "vm-lulesh", r"its record says threads 2, its output 1, the records of \d+ repeats 1; correct the record"
+)
+def threads_and_environment_changed(copy: Copy) -> None:
+    record = copy.records(run="lulesh-s20-1x1-f5237b34-r02")[0]
+    record["facts"]["environment"]["OMP_NUM_THREADS"] = "2"
+    environment = record["environment"] | {"OMP_NUM_THREADS": "2"}
+    copy.change(record["run"], threads=2, environment=environment, facts=record["facts"])
+
+
 @lie("vm-exchange", r"says that one job ran at once; another of its cluster overlaps it")
 def durations_swapped(copy: Copy) -> None:
     runs = copy.records(case="halo", interconnect="veth-1gbit")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import RECORD, read_bytes
@@ -22,6 +23,8 @@ _DIGITS, _NUMBERS = 12, 2
 _RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
 _MANY = 8
 _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
+# OSU prints two decimals: of larger figures they tell a ratio to two parts in a thousand.
+_STEP, _TELLING = 0.0101, 5.0
 # Outputs of a declared truth are all made from one number.
 _DRAWN = "synthetic"
 # A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
@@ -73,15 +76,33 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
             low = np.where(clear, shift, np.inf).min(axis=1)
             enough = clear.sum(axis=1) >= (_RATIOS if fine else 6)
             even = enough & (high - low < (_EVEN if fine else _ROUGH)) & (low > _OTHER)
+            if not fine:
+                even |= _multiples(np.exp(logs[at]), np.exp(logs[:at]))
             if fine and logs.shape[1] >= _MANY:  # noise leaves none of so many figures where it was
                 even |= enough & (high < _EVEN) & (high > 0)
             if even.any():
                 first = int(np.flatnonzero(even)[0])
                 run, other = members[at][0], members[first][0]
-                factor = f"{'times or by' if high[first] > _OTHER else 'off by less than'} "
-                factor += f"{float(np.exp(high[first])):.4g}" if high[first] > _OTHER else percent(_EVEN, 2)
-                what = f"has the figures of run {other.name}, each {factor}"
+                usual = float(np.median(shift[first][clear[first]]))
+                off = f"off by less than {percent(_EVEN, 2)}"
+                by = f"times or by {np.exp(usual):.4g}" if usual > _EVEN else off
+                what = f"has the figures of run {other.name}, each {by}"
                 yield case.of_run(run, what, _COPY, file=_file(run, "result"))
+
+
+def _multiples(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tell for each of other tables whether one is it times some factor, to the last of two decimals.
+
+    Runs that measure the same differ by more than half a step in some of so many rows.
+    """
+    fine = np.minimum(one, others) > _TELLING
+    found = (fine.sum(axis=1) >= _MANY) & (np.abs(one - others) > _STEP / 2).any(axis=1)
+    both = np.zeros(len(others), dtype=bool)
+    for top, bottom in ((one, others), (others, one)):
+        least = np.where(fine, (top - _STEP / 2) / bottom, -np.inf).max(axis=1)
+        most = np.where(fine, (top + _STEP / 2) / bottom, np.inf).min(axis=1)
+        both |= least <= most
+    return np.asarray(found & both)
 
 
 @witness("a file of a run", "files of other runs")
@@ -220,9 +241,20 @@ def other_problems(case: Hearing) -> Iterator[Fault]:
             rest = [run for level, runs in levels.items() if level != most for run in runs]
             if len(rest) <= 0.25 * len(cell):
                 for run in rest:
-                    what = f"its output has {name} {run.row[name]}, those of {len(levels[most])} repeats of"
-                    remedy = "is it the output of another run, or is the case another one?"
-                    yield case.of_run(run, f"{what} {most}", remedy, file=_file(run, "result"))
+                    yield _other(case, run, name, len(levels[most]), most)
+
+
+def _other(case: Hearing, run: Testimony, name: str, repeats: int, usual: str) -> Fault:
+    """Name the side that states it: the threads of a row are those of the record, if it has any."""
+    result = run.result if run.result is not None else xr.Dataset()
+    held = result[name].item() if name in result.variables else result.attrs.get(name)
+    if name == "threads" and isinstance(held, int) and held != run.row[name]:
+        what = f"its record says threads {run.row[name]}, its output {held}"
+        what = f"{what}, the records of {repeats} repeats {usual}"
+        return case.of_run(run, what, "correct the record", key=name)
+    what = f"its output has {name} {run.row[name]}, those of {repeats} repeats of {usual}"
+    remedy = "is it the output of another run, or is the case another one?"
+    return case.of_run(run, what, remedy, file=_file(run, "result"))
 
 
 def _by(runs: Iterable[Testimony], name: str) -> dict[str, list[Testimony]]:
