@@ -1,4 +1,4 @@
-"""LULESH with up to 64 ranks: the raw profiles by line tools, against dataset, verdict and page."""
+"""LULESH and cp.x with more ranks than cores: raw profiles by line tools, in dataset, page and verdict."""
 
 from __future__ import annotations
 
@@ -70,3 +70,22 @@ def test_ranks__a_share_of_short_messages_is_alike_in_raw_file_dataset_page_and_
     assert verdict.estimate == pytest.approx(100 * short / by_size.total(), rel=1e-12)
     assert (verdict.verdict, verdict.distance) == ("an analogue does not show it", "analogue")
     assert verdict.sentence == "22.1 % of the messages of LULESH have 64 B at most"
+
+
+# The same awk with "Alltoall": calls and, as mpiP has it, bytes to one other rank, of 2, 4, 8 and 16 ranks.
+TRANSPOSES = {
+    2: (1214, 1_090_280_000),
+    4: (2428, 546_120_000),
+    8: (4856, 285_928_000),
+    16: (9712, 154_982_400),
+}
+
+
+@pytest.mark.datasets("vm-water")
+def test_ranks__the_pieces_of_a_transpose_become_more_and_smaller() -> None:
+    campaign = load_campaign("vm-water")
+    table = campaign.frame("calls").merge(campaign.runs[["run", "ranks"]], on="run").set_index("ranks")
+    sent = table[table["call"] == "MPI_Alltoall"]
+    assert {n: (int(sent["count"][n]), int(sent["bytes"][n])) for n in sent.index} == TRANSPOSES
+    pieces = [sent["bytes"][n] / sent["count"][n] for n in sorted(TRANSPOSES)]
+    assert [round(one) for one in pieces] == [898_089, 224_926, 58_881, 15_958]

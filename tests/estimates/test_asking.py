@@ -29,6 +29,7 @@ SHIPPED = {
     "vm-profiles": (set(), {}),
     "vm-lulesh": ({"profiler"}, {}),
     "vm-ranks": (set(), {}),
+    "vm-water": (set(), {}),
 }  # fmt: skip
 
 
