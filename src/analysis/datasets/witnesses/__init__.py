@@ -1,8 +1,18 @@
 """The registry of witnesses, filled: a module with witnesses is listed here, and nowhere else."""
 
-from analysis.datasets.witnesses import accounts, clocks, durations, layout, likeness, names, sequence, watts
+from analysis.datasets.witnesses import (
+    accounts,
+    clocks,
+    durations,
+    exchanges,
+    layout,
+    likeness,
+    names,
+    sequence,
+    watts,
+)
 from analysis.datasets.witnesses.hearing import REGISTRY, examine
 
-MODULES = (sequence, accounts, clocks, durations, layout, names, likeness, watts)
+MODULES = (sequence, accounts, clocks, durations, layout, names, likeness, exchanges, watts)
 
 __all__ = ["MODULES", "REGISTRY", "examine"]
