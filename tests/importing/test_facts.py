@@ -40,6 +40,13 @@ LAUNCHES: list[tuple[str, dict[str, str]]] = [
         {"-N2": "", "-n": "32", "-o": "cpu-affinity=per-task", "-i": "50", "program": "osu_latency"},
     ),
     (
+        "flux run --setattr=user.study_id=lj-$i -n 32 -o cpu-affinity=per-task -o gpu-affinity=off /opt/lmp",
+        {
+            "--setattr": "user.study_id=lj-$i", "-n": "32", "-o": "cpu-affinity=per-task,gpu-affinity=off",
+            "program": "lmp",
+        },
+    ),
+    (
         "mpirun -hostfile /tmp/pbs.1234/hosts -np 8 -wd /scratch/ada -x LD_PRELOAD=/opt/x.so ./xhpl -v /a/b",
         {
             "-hostfile": "/tmp/pbs.1234/hosts", "-np": "8", "-wd": "/scratch/ada", "LD_PRELOAD": "/opt/x.so",
@@ -172,6 +179,46 @@ def test_import__what_the_launch_line_of_a_runs_own_script_says_of_the_network_i
     found = imported(tmp_path / "tree")
     assert cells(found, "options") == {("-mca pml=ucx",): 2, ("-mca btl=tcp,self",): 2}
     assert {(one["nodes"], one["ranks_per_node"]) for one in found.values()} == {(2, 2)}
+
+
+def test_import__a_label_is_no_option_and_a_run_whose_launch_is_unknown_has_no_default(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """A jobspec of Flux has the program's command, but not the options of `flux run`."""
+    (tmp_path / "tree").mkdir()
+    job = '{{"resources": [], "tasks": [{{"command": ["/opt/lmp", "-in", "in.lj"], "slot": "task"}}]}}\n'
+    job += '{{"timestamp":{}.5,"name":"shell.init","context":{{"size":2}}}}\n'
+    affinity = "-o cpu-affinity=per-task -o gpu-affinity=off "
+    for at, options in enumerate((affinity, affinity, "", "", None)):
+        echoed = f"flux run --setattr=user.study_id=lj-{at} -n 4 {options}/opt/lmp -in in.lj\n"
+        text = (echoed if options is not None else "") + log(9.5 + at / 10)
+        (tmp_path / "tree" / f"lj-{at}.out").write_text(text + job.format(10**9 + 100 * at))
+    found = imported(tmp_path / "tree")
+    assert cells(found, "options") == {
+        ("-o=cpu-affinity=per-task,gpu-affinity=off",): 2, ("default",): 2, (None,): 1,
+    }  # fmt: skip
+
+
+def test_import__a_program_with_the_name_of_its_output_is_known(tmp_path: Path, imported: Imported) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "lmp.out").write_text("mpirun -np 4 -TCP /opt/lmp -log lmp.log\n" + log(9.5))
+    (one,) = imported(tmp_path / "tree").values()
+    assert one["imported"]["facts"]["settings"] == {"-np": "4", "-TCP": "", "program": "lmp"}
+
+
+def test_import__a_folder_with_the_number_of_the_runs_job_is_no_tuning(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for at in range(3):
+        folder = tmp_path / "tree" / f"job{88101 + at}"
+        folder.mkdir(parents=True)
+        (folder / f"lj.o{88101 + at}").write_text(log(9.5 + at / 10))
+    found = imported(tmp_path / "tree").values()
+    assert sorted((one["repeat"], one["job_id"], one.get("tuning")) for one in found) == [
+        (1, "88101", None),
+        (2, "88102", None),
+        (3, "88103", None),
+    ]
 
 
 DATES = [

@@ -352,6 +352,7 @@ def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
     """Return the unknown words of a part of a path, without what the output states in the same words."""
     known = {str(draft.value(name)).casefold() for name in _TEXTS if name in draft.facts}
     known |= {text.removeprefix("osu_") for text in known}
+    known |= {f"{word}{draft.run.job}" for word in ("job", "jobid")} if draft.run.job else set()
     words = parsed.rest.split("-")
     parts = [word.casefold() for word in words]
     # A name may be written in two words: all-reduce.

@@ -53,7 +53,7 @@ _WRAPPERS = set("numactl taskset time env exec perf omplace dplace singularity a
 _KNOWN = set(
     "np n ntasks N nodes ppn npernode ntasks-per-node tasks-per-node c cpus-per-task d S hostfile "  # noqa: SIM905
     "machinefile machine host hosts w nodelist J job-name t time wdir wd chdir D OMP_NUM_THREADS rt nx ny nz "
-    "ntomp PATH LD_LIBRARY_PATH".split()
+    "ntomp setattr PATH LD_LIBRARY_PATH".split()
 )
 
 
@@ -109,16 +109,22 @@ def _lines(text: str) -> Iterator[str]:
                 yield " ".join(line[match.start() :].split())
 
 
-def options(line: str) -> dict[str, str]:
+def has_launcher(line: str) -> bool:
+    """Tell whether a line begins with a launcher; a program's own command does not say how it was started."""
+    return _LAUNCHER.match(f"{line} ") is not None
+
+
+def options(line: str, *, of_launcher: bool = False) -> dict[str, str]:
     """Return the program, the options and the arguments of a launch line or of a program's command.
 
     An option of the launcher that no value follows, as ``-TCP`` before the path of the program, is kept.
+    If `of_launcher`, the options before the program alone are returned.
     """
     words = re.split(r"\s(?:[|>&;]|2>)", line, maxsplit=1)[0].replace("flux run", "flux-run", 1).split()
     out: dict[str, str] = {}
-    program, at = "", 1 if _LAUNCHER.match(f"{line} ") else 0
+    program, at = "", int(has_launcher(line))
     arguments: list[str] = []
-    while at < len(words):
+    while at < len(words) and not (of_launcher and program):
         word, at = words[at], at + 1
         if _OPTION.match(word):
             name, equals, value = word.partition("=")
@@ -128,11 +134,15 @@ def options(line: str) -> dict[str, str]:
                 name, values = f"{name} {values[0]}", values[1:]
             elif len(values) == 1 and re.match(r"[A-Z][A-Z0-9_]*=", values[0]):  # of the environment
                 name, _, value = values[0].partition("=")
-            out.setdefault(name, value or "".join(values))
+            value, known = value or "".join(values), out.get(name)
+            again = known is not None and value not in ("", *known.split(","))  # as -o of Flux
+            out[name] = f"{known},{value}" if known and again else known or value
         elif program:
             arguments.append(word)
         elif word not in ("--", ":") and word not in _WRAPPERS and not word.endswith(".sif"):
             program = word
+    if of_launcher:
+        return out
     out |= {"program": program.rpartition("/")[2]} if program else {}
     return out | ({"arguments": " ".join(arguments)} if arguments else {})
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -210,6 +210,8 @@ def _from_job(draft: Draft, job: Mapping[str, Any], batch: str) -> None:
         shift = round((began - job["start"]) / _QUARTER) * _QUARTER
         shift = shift if job["start"] + shift <= began + 60 else shift - _QUARTER
     own = {name: job[name] for name in _OF_RUN if name in job}
+    if run.main.facts.keys() & {"command", "launch"}:  # a launch line says more than a jobspec of Flux
+        own.pop("command", None)
     if "start" in own and "end" in own:
         start, end = own.pop("start"), own.pop("end")
         own |= {"start": start + shift, "end": end + shift} if end > start else {}
@@ -299,15 +301,14 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     """Distinguish runs by the options and settings in which runs of a cell differ."""
     given: dict[str, list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
     for draft in drafts:
-        stated_by = ("program", "launch", "command")  # after what was recorded, a script states it
-        line = draft.certain("command") or next(filter(None, map(draft.value, stated_by)), "")
-        stated = launch.options(str(line)) if line else {}
+        line = _launch_line(draft)
+        stated = launch.options(line) if line else {}
         # Outputs that have the name of the run's own file, or a date in their name, only count.
         own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}
         settings = {
             name: value
             for name, value in stated.items()
-            if stem(value.rpartition("/")[2]) not in own and not STAMPS.search(value)
+            if name == "program" or (stem(value.rpartition("/")[2]) not in own and not STAMPS.search(value))
         }
         for name in ("environment", "grid", "given_options"):
             settings |= draft.value(name) or {}
@@ -323,14 +324,42 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
         by_hand = [draft.value("given_options") or {} for draft, _ in members]
         found = [*launch.varying(by_hand), *(name for one in cells.values() for name in launch.varying(one))]
         names = list(dict.fromkeys(found))
-        levels = {launch.level(settings, names) for _, settings in members}
-        for draft, settings in members if names else ():
+        lines_of = (_launch_line(draft) for draft, _ in members)
+        launchers = {name for line in lines_of for name in launch.options(line, of_launcher=True)}
+        # A run of which it is not known whether it had these options has no default.
+        known = [
+            (draft, settings)
+            for draft, settings in members
+            if settings.keys() & {*names} or {*names} - _open(draft, names, launchers)
+        ]
+        levels = {launch.level(settings, names) for _, settings in known}
+        for draft, settings in known if names else ():
             draft.add({"options": launch.level(settings, names)}, "launch line and environment")
         if names:
             lines.append(
                 f"{application}: options are {', '.join(sorted(levels)[:6])}, which vary between runs"
             )
     return lines
+
+
+def _launch_line(draft: Draft) -> str:
+    """Return how a run was started: as recorded, else as its profile, its output or its script says."""
+    stated_by = ("program", "launch", "command")
+    return str(draft.certain("command") or next(filter(None, map(draft.value, stated_by)), ""))
+
+
+def _open(draft: Draft, names: Sequence[str], launchers: Set[str]) -> Set[str]:
+    """Return the settings of which it is not known whether a run had them.
+
+    A program's own command, as in a jobspec of Flux, says nothing of its launcher.
+    """
+    line = _launch_line(draft)
+    if draft.value("given_options") or launch.has_launcher(line):
+        return set()
+    if line:
+        return launchers
+    variables = draft.value("environment")
+    return {name for name in names if not (variables and re.fullmatch(r"[A-Z][A-Z0-9_]+", name))}
 
 
 def number_repeats(drafts: Sequence[Draft]) -> None:
