@@ -379,7 +379,7 @@ def rating_alone(copy: Copy) -> None:
     scaled(copy, "001", r"Final Summary::[^=]*rating of", 1.2)
 
 
-@lie("vm-hpcg", r"its result took 3\.\d+ s, \d+% of its run; those of its \d+ repeats 9\d%")
+@lie("vm-hpcg", r"its result took 3\.\d+ s, \d+ % of its run; those of its \d+ repeats 9\d %")
 def twice_as_fast_in_itself(copy: Copy) -> None:
     scaled(copy, "001", RATES, 1.9)
     scaled(
