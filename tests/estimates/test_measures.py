@@ -88,6 +88,14 @@ def test_measures__payload_that_the_tool_did_not_record_is_no_zero() -> None:
     assert MEASURES["rank_bytes"].compute(here, here.runs, ()).empty
 
 
+def test_measures__payload_of_an_all_to_all_is_not_that_to_one_other_rank() -> None:
+    more = {**CALLS[0], "call": "MPI_Alltoall"}
+    here = campaign(repeats([12.0], ranks=2), calls=[*CALLS, more])
+    assert MEASURES["total_bytes"].compute(here, here.runs, ()).empty
+    assert MEASURES["rank_bytes"].compute(here, here.runs, ()).empty
+    assert not MEASURES["bytes_per_call"].compute(here, here.runs, ("MPI_Alltoall",)).empty
+
+
 def test_measures__the_calls_made_most_often() -> None:
     here = campaign(repeats([12.0], ranks=2), calls=CALLS)
     assert SETS["most_used_calls"](here, here.runs, ("a", "b", "c")) == {

@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.base.units import DAY, JOULES_PER_WH
 from analysis.base.words import Level
-from analysis.datasets.profile import HOUSEKEEPING, SENDS
+from analysis.datasets.profile import HOUSEKEEPING, SENDS, TRANSPOSES
 from analysis.estimates.campaign import Campaign
 
 Members = tuple[Level, ...]
@@ -284,8 +284,13 @@ def bytes_per_call(table: pd.DataFrame, members: Members) -> pd.Series:
 
 @_measure("calls", "B", timing=False, exact=True)
 def total_bytes(table: pd.DataFrame, members: Members) -> pd.Series:
-    """Payload that all ranks hand to MPI, B."""
-    return table[table["call"].isin(SENDING)].groupby("run")["bytes"].sum(min_count=1).dropna()
+    """Payload that all ranks hand to MPI, B; of runs with an all-to-all none.
+
+    A profiler states for it the bytes to one other rank, or none where they differ.
+    """
+    made = table["call"].isin(TRANSPOSES) & (table["count"] > 0)
+    stated = table[table["call"].isin(SENDING) & ~table["run"].isin(table.loc[made, "run"])]
+    return stated.groupby("run")["bytes"].sum(min_count=1).dropna()
 
 
 @_measure("calls", "B", timing=False, exact=True, each_rank=True)
