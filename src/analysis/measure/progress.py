@@ -340,8 +340,9 @@ class Watch:
 
     def _run(self) -> None:
         looked = -_INTERVAL
-        # The line is drawn anew soon after a message of Snakemake has taken its place.
-        while not self._ended.wait(1.0 if self._live else _INTERVAL):
+        # The first line is soon there, also of a campaign of seconds. It is drawn anew soon after a message
+        # of Snakemake has taken its place.
+        while not self._ended.wait(1.0 if self._live or looked < 0 else _INTERVAL):
             if time.monotonic() - looked >= _INTERVAL:
                 self._show(time.time())
                 looked = time.monotonic()
