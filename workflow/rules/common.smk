@@ -98,12 +98,7 @@ def code_of(*rooms):
 
 @functools.cache
 def digest_of(room):
-    digest = hashlib.sha256()
-    for path in project.code_files(PACKAGE / room):
-        content = path.read_bytes()
-        name = path.relative_to(PACKAGE)
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return digest.digest()
+    return project.code_digest(PACKAGE, room)
 
 
 # ---- Names.

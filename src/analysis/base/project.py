@@ -4,6 +4,7 @@ Snakemake reads this module at every start: nothing slow is imported.
 """
 
 import copy
+import hashlib
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -25,6 +26,15 @@ def code_files(room: Path) -> list[Path]:
     out = {"__pycache__"} | ({"kernels"} if room.name == "site" else set())
     found = (path for path in room.rglob("*") if path.is_file())
     return sorted(path for path in found if not out & set(path.relative_to(room).parts))
+
+
+def code_digest(package: Path, room: str) -> bytes:
+    """Digest the names and the contents of the `code_files` of a room or a module of the package."""
+    digest = hashlib.sha256()
+    for path in code_files(package / room):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(package)}\0{len(content)}\0".encode() + content)
+    return digest.digest()
 
 
 def root(start: str | Path | None = None) -> Path:

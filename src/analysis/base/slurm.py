@@ -3,6 +3,7 @@
 import itertools
 import pwd
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,12 +17,25 @@ UNKNOWN_JOB = "Invalid job id"
 # A requeued job goes back to pending; all of these stay, except where an administrator interferes.
 TERMINAL = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL"}
 TERMINAL |= {"OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
+QUARTER = 900.0  # s; time zones differ by multiples of it
+_SUMMER = 4  # quarters of an hour
+# So many runs by another clock mean a change to summer time; fewer are runs of another time.
+_CHANGED = 3
 # The job name that slurmdbd writes into a row before, or without, the message that has the job's own.
 _UNNAMED = "allocation"
 
 _NODES = re.compile(r"[A-Za-z0-9_.-]+(\[[0-9,-]+\][A-Za-z0-9_.-]*)*")
 # One reading: the job's row, or its row and those of its steps.
 Reading = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def usual_zones(zones: Iterable[int]) -> list[int]:
+    """Return by how many quarters of an hour two clocks differ: first for most runs, then in summer."""
+    found = Counter(zones)
+    if not found:
+        return []
+    most = max(found, key=lambda zone: (found[zone], -abs(zone)))
+    return [most, *(zone for zone in (most - _SUMMER, most + _SUMMER) if found[zone] >= _CHANGED)]
 
 
 def terminal(state: str) -> bool:

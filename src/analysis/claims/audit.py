@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.base import project
+from analysis.base.words import percent
 from analysis.claims import intervals as arithmetic
 from analysis.claims.intervals import PrintedRange
 from analysis.claims.model import Claim, load_report
@@ -120,7 +121,7 @@ def _moved(relation: Relation, turned: tuple[Move, ...], *, agrees: bool) -> str
 
 
 def _signed(share: float) -> str:
-    return f"{share:+.{0 if abs(share) >= 0.1 else 1}%}".replace("-", "−").replace("%", " %")
+    return f"{'−' if share < 0 else '+'}{percent(abs(share), 0 if abs(share) >= 0.1 else 1)}"
 
 
 def _reason(relation: Relation, compared: list[ComparedSides]) -> str:

@@ -6,7 +6,6 @@ A clock of an unknown time zone may be off by any number of quarters of an hour.
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -25,14 +24,10 @@ from analysis.schema.campaigns import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
 _SLACK = 60.0  # s
-_QUARTER = 900.0  # s; time zones differ by multiples of it
-_SUMMER = 4  # quarters of an hour
 # A process can run so much longer than its launcher saw, in addition to rounding.
 _LONGER, _TAIL = 1.02, 2.0
 # Slurm counts whole seconds, and a run ends before its job.
 _ROUNDING = 2.0  # s
-# So many runs by another clock mean a change to summer time; fewer are runs of another time.
-_CHANGED = 3
 # HPCG plans its sets by the first one, and stops after the set in which the time is over.
 _PLAN = 2.0
 _SET = 50  # iterations
@@ -64,7 +59,7 @@ def contradictions(
     `row` is of kind ``runs``, `source` the name of the result's file, `extra` the rest of the record. Only
     facts that both sides state are compared.
     """
-    ranks = _count(result, "ranks")
+    ranks = stated(result, "ranks")
     grid = sorted(set(map(int, result.variables["local_size"].values))) if "local_size" in result else []
     yield from _of_counts(row, result, ranks, grid)
     yield from _of_case(row, application, result, grid)
@@ -86,14 +81,15 @@ def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Ite
         held = result.variables.get(name)
         nodes = int(held) if held is not None and not held.dims else -1
         yield from _other_nodes(row, nodes, "result")
-    threads = _count(result, "threads")
+    threads = stated(result, "threads")
     if 0 < threads != row["threads"] > 0:
         yield f"its result has {threads} threads per rank, its record {row['threads']}"
     if grid and row["local_size"] > 0 and grid != [row["local_size"]]:
         yield f"its result has a local grid of {grid}, its record of {row['local_size']}"
 
 
-def _count(result: xr.Dataset, name: str) -> int:
+def stated(result: xr.Dataset, name: str) -> int:
+    """Return a count that a result states, -1 without it."""
     held = result.variables
     return int(held[name] if name in held else result.attrs.get(name, -1))
 
@@ -147,7 +143,7 @@ def _outside(row: Row, text: str, what: str) -> Iterator[str]:
     if np.isnat(at) or np.isnat(row["start"]) or np.isnat(row["end"]):
         return
     late = float((at - row["start"]) / np.timedelta64(1, "s")) + _SLACK
-    if late % _QUARTER > float((row["end"] - row["start"]) / np.timedelta64(1, "s")) + 2 * _SLACK:
+    if late % slurm.QUARTER > float((row["end"] - row["start"]) / np.timedelta64(1, "s")) + 2 * _SLACK:
         yield f"{what} at {text} by its own clock, outside the run in any time zone"
 
 
@@ -279,14 +275,9 @@ def _of_job(row: Row, job: Job) -> Iterator[str]:
         yield f"its record names {', '.join(sorted(listed))}, its job ran on {', '.join(sorted(nodes))}"
 
 
-def _zones(joined: Sequence[tuple[Row, Job]]) -> set[int]:
+def _zones(joined: Sequence[tuple[Row, Job]]) -> list[int]:
     """Return the quarters of an hour by which Slurm's clock is off for most runs, and in summer."""
-    found = Counter(zone for row, job in joined if (zone := _zone(row, job)) is not None)
-    if not found:
-        return set()
-    most = max(found, key=lambda zone: (found[zone], -abs(zone)))
-    shifted = {zone for zone in (most - _SUMMER, most + _SUMMER) if found[zone] >= _CHANGED}
-    return {most} | shifted
+    return slurm.usual_zones(zone for row, job in joined if (zone := _zone(row, job)) is not None)
 
 
 def _zone(row: Row, job: Job) -> int | None:
@@ -294,7 +285,7 @@ def _zone(row: Row, job: Job) -> int | None:
     late = (_moment(row["end"]) - _moment(job["end"])) / np.timedelta64(1, "s")
     if math.isnan(late):
         return None
-    return math.ceil((float(late) - _SLACK) / _QUARTER)
+    return math.ceil((float(late) - _SLACK) / slurm.QUARTER)
 
 
 def _moment(time: Any) -> np.datetime64:
@@ -302,14 +293,14 @@ def _moment(time: Any) -> np.datetime64:
     return pd.Timestamp(time).to_datetime64()
 
 
-def _of_job_times(row: Row, job: Job, zones: set[int]) -> Iterator[str]:
+def _of_job_times(row: Row, job: Job, zones: Sequence[int]) -> Iterator[str]:
     zone = _zone(row, job)
     if zone is None or np.isnat(row["start"]) or np.isnat(_moment(job["start"])):
         return
     start, end = (_moment(job[name]) for name in ("start", "end"))
     early = float((start - row["start"]) / np.timedelta64(1, "s"))
-    if zone not in zones or early + zone * _QUARTER > _SLACK:
+    if zone not in zones or early + zone * slurm.QUARTER > _SLACK:
         ran = f"its job ran from {str(start)[:19]} to {str(end)[:19]}"
-        clock = -min(zones, key=abs, default=0) * _QUARTER / 3600
+        clock = -min(zones, key=abs, default=0) * slurm.QUARTER / 3600
         ran += f", on a clock that is {clock:+g} h off UTC for other jobs" if clock else ""
         yield f"it began at {row['start'].astype('datetime64[s]')} UTC, {ran}"

@@ -54,8 +54,7 @@ def reader_digest(applications: Mapping[str, Application], power: Mapping[str, A
     """Digest what decides what is read of a file: code, libraries, applications, declared power."""
     digest = hashlib.sha256()
     for room in project.READ:
-        for path in project.code_files(project.PACKAGE / room):
-            digest.update(f"{path.relative_to(project.PACKAGE)}\0".encode() + path.read_bytes())
+        digest.update(project.code_digest(project.PACKAGE, room))
     for path in sorted((project.root() / "config" / "formats").rglob("*.py")):
         digest.update(f"{path.name}\0".encode() + path.read_bytes())
     known = {name: repr(one) for name, one in applications.items()}

@@ -19,7 +19,7 @@ from analysis.base.files import RECORD, printable, stored, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
-from analysis.datasets.contradictions import contradictions
+from analysis.datasets.contradictions import contradictions, stated
 from analysis.datasets.witnesses.marks import Marks, marks
 from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.energy.attribution import RunEnergy, own_energy
@@ -270,7 +270,7 @@ def _best_profile(found: Iterable[_Found]) -> _Found | None:
 
 def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:
     out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
-    threads = _stated(result, "threads")
+    threads = stated(result, "threads")
     if out.row["threads"] < 0 < threads:
         out.row["threads"] = threads
     out.row["problem"] = out.row["problem"] or readers.problem(result)
@@ -280,12 +280,6 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
         out.faults += unclear
         if len(table):
             out.frames["micro"] = table
-
-
-def _stated(result: xr.Dataset, name: str) -> int:
-    """Return a count that a result states, -1 without it."""
-    held = result.variables
-    return int(held[name] if name in held else result.attrs.get(name, -1))
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:

@@ -23,7 +23,7 @@ from pydantic import Field, JsonValue
 
 from analysis.base.files import RECORD, read_json, write_json
 from analysis.base.models import Maybe, Model, Name, Unique
-from analysis.base.project import PACKAGE, code_files, declaration, load_yaml, raw
+from analysis.base.project import PACKAGE, code_digest, declaration, load_yaml, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
 
 # How a profile's file may be called where the record names no profiler.
@@ -306,12 +306,7 @@ def _names(runs: Path) -> str:
 @functools.cache
 def _code() -> str:
     """Digest the modules that tell what a campaign can answer."""
-    digest = hashlib.sha256()
-    for room in _CODE:
-        for path in code_files(PACKAGE / room):
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(PACKAGE)}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()
+    return b"".join(code_digest(PACKAGE, room) for room in _CODE).hex()
 
 
 def _missing(question: PageQuestion, runs: CampaignRecords) -> str:

@@ -61,13 +61,17 @@ def stated(text: str) -> Facts:
     """Return what the launch line and the environment in a text state; nothing if two lines differ."""
     facts: Facts = {}
     if once := settings(text):
-        facts["environment"] = once
-        threads = once.get("OMP_NUM_THREADS", "")
-        facts |= {"threads": int(threads)} if threads.isdecimal() else {}
+        facts |= {"environment": once} | threads_of(once)
     if found := search.first(_COMMAND, text):
         facts["command"] = " ".join(found[1].split())
     lines = set(_lines(text))
     return facts | (of_line(lines.pop()) if len(lines) == 1 else {})
+
+
+def threads_of(environment: Mapping[str, str]) -> Facts:
+    """Return the threads of a rank that variables state."""
+    threads = environment.get("OMP_NUM_THREADS", "")
+    return {"threads": int(threads)} if threads.isdecimal() else {}
 
 
 def settings(text: str) -> dict[str, str]:

@@ -137,8 +137,7 @@ def _from_files(
     if submitted := draft.facts.pop("job_environment", None):  # a script may set other values
         variables = {**submitted.value, **(draft.value("environment") or {})}
         draft.facts["environment"] = Sourced(variables, submitted.where)
-        threads = variables.get("OMP_NUM_THREADS", "")
-        draft.add({"threads": int(threads)} if threads.isdecimal() else {}, submitted.where)
+        draft.add(launch.threads_of(variables), submitted.where)
     if step := draft.value("step_nodes"):
         nodes = draft.facts.get("nodes")
         if nodes is None or (nodes.value > step and nodes.where not in ("output", "--set", "--table")):

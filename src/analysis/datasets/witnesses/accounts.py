@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
+from analysis.base.slurm import QUARTER, usual_zones
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.records import IMPORTED, section
 
@@ -19,9 +20,7 @@ _RULE = 0.9
 _FEWEST = 4
 # Slurm counts whole seconds, and starts steps after the job; s.
 _TURN = 2.0
-# Time zones differ by quarters of an hour, summer time by four; clocks of one cluster by this much, s.
-_QUARTER, _SUMMER, _SLACK = 900, 4, 60.0
-_CHANGED = 3
+_SLACK = 60.0  # s, by which clocks of one cluster differ
 # A job takes longer than its runs and its batch step: by as much as others, and so much; s, median distances.
 _OVERHEAD, _FAR = 30.0, 20.0
 # Printed digits of memory.
@@ -63,14 +62,10 @@ def waits(case: Hearing) -> Mapping[str, float]:
         for run in runs
         if not pd.isna((job := case.jobs[name])["start"])
     }
-    zones = Counter(math.floor((seconds + _SLACK) / _QUARTER) for seconds in late.values())
-    if not zones:
-        return {}
-    most = max(zones, key=lambda zone: (zones[zone], -abs(zone)))
+    zones = usual_zones(math.floor((seconds + _SLACK) / QUARTER) for seconds in late.values())
     # In a campaign over a change to summer time a run is not early if it is by one of the two.
-    least = min(zone for zone in (most, most - _SUMMER) if zone == most or zones[zone] >= _CHANGED)
     return {
-        name: seconds - _QUARTER * (least if seconds < _QUARTER * most - _SLACK else most)
+        name: seconds - QUARTER * (min(zones) if seconds < QUARTER * zones[0] - _SLACK else zones[0])
         for name, seconds in late.items()
     }
 
@@ -109,7 +104,7 @@ def _of(runs: Sequence[Testimony]) -> str:
 def starts_of_runs(case: Hearing) -> Iterator[Fault]:
     """Find runs that began before their job, by what the others do to the second."""
     late = waits(case)
-    again = {run.account for run in case.runs if str(run.section("slurm").get("restarts") or "0") != "0"}
+    again = {run.account for run in case.runs if run.restarted}
     known = [run for run in case.ended if run.name in late and run.account not in again]
     early = [run for run in known if late[run.name] < -_TURN and IMPORTED not in run.extra]
     if len(known) >= _FEWEST and len(early) <= max((1 - _RULE) * len(known), 1):

@@ -92,6 +92,16 @@ class Testimony:
         """Its job in Slurm's records: the third run of job 7 has the job 7:3."""
         return self.job.partition(":")[0]
 
+    @property
+    def restarts(self) -> str:
+        """How often Slurm had started its job again."""
+        return str(self.section("slurm").get("restarts") or "0")
+
+    @property
+    def restarted(self) -> bool:
+        """Whether Slurm started its job more than once: the job keeps its number and gets new times."""
+        return self.restarts != "0"
+
     def cell(self, *but: str) -> tuple[str, ...]:
         """Return its levels of all factors but some, as text."""
         return tuple(str(self.row[name]) for name in FACTORS if name not in but)

@@ -175,13 +175,8 @@ def _sharing(runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
     found: dict[tuple[str, str], list[Testimony]] = defaultdict(list)
     for run in runs:
         if run.account != run.job:
-            found[run.account, str(run.section("slurm").get("restarts") or "0")].append(run)
+            found[run.account, run.restarts].append(run)
     yield from found.values()
-
-
-def _again(run: Testimony) -> bool:
-    """Tell whether Slurm started a run's job more than once: it keeps the number and gets new times."""
-    return str(run.section("slurm").get("restarts") or "0") != "0"
 
 
 @witness("number of a job", "start")
@@ -192,7 +187,7 @@ def jobs_and_start(case: Hearing) -> Iterator[Fault]:
         runs = [
             run
             for run in case.runs
-            if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not _again(run)
+            if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not run.restarted
         ]
         runs.sort(key=lambda run: int(run.job))
         for run, other in _out_of_turn(runs):
@@ -387,7 +382,7 @@ def left_out_by_hand(case: Hearing) -> Iterator[Fault]:
 def jobs_and_submission(case: Hearing) -> Iterator[Fault]:
     """Find jobs that were submitted out of the order of their numbers."""
     for name, frame in case.accounts.items():
-        again = {run.job for run in case.runs if _again(run)}
+        again = {run.job for run in case.runs if run.restarted}
         rows = [
             (int(row["job_id"]), row)
             for row in frame[frame["step"] == ""].to_dict("records")
