@@ -8,9 +8,12 @@ all runs are there. Then Slurm's own books are compared with the records:
 - early: the same while the campaign ran, without a note or a line of Snakemake's that names it as waiting;
 - doubled: a run or a start of a job that has two records;
 - retracted: a run whose job Slurm calls completed, as a failed attempt without another reason;
+- ghosts: a run that ended well by its own record and by the controller's log, and that Slurm's later word
+  has made a failed attempt;
 - not ended: a failed attempt whose reason has Slurm's word of a job that waits or runs;
 - mistimed: a good run that took a negative or an impossible time, as after a step of the clock;
-- wrong: a good run whose job has ended in another way, by Slurm's books and its controller's log;
+- wrong: a good run whose job has ended in another way, by Slurm's books and its controller's log, before the
+  run itself had ended;
 - unnamed: a failed attempt without a reason;
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
@@ -24,8 +27,10 @@ Slurm's database forgets, or says of other jobs with the same numbers, the study
 
 Needs root on Debian and tests/slurm/install.sh. All counts shall be 0.
 
-usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220] [--keep FOLDER]
-(about 10 s for each disturbance)
+Longer runs that need more memory are fewer at a time: more of them are disturbed (each start once).
+
+usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220] [--seconds 4] [--memory 600]
+[--keep FOLDER] (about 10 s for each disturbance)
 """
 
 from __future__ import annotations
@@ -69,9 +74,11 @@ def main() -> int:
     parser.add_argument("--disturbances", type=int, default=100)
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=20220)
+    parser.add_argument("--seconds", type=int, default=4, help="s that a run takes")
+    parser.add_argument("--memory", type=int, default=600, help="MB of a run, of a node's 4000")
     parser.add_argument("--keep", type=Path, help="a new folder for a copy of what was found at fault")
     given = parser.parse_args()
-    with scene(given.runs, given.seed) as study:
+    with scene(given.runs, given.seed, given.seconds, given.memory) as study:
         study.disturb(given.disturbances)
         complete = study.complete()
         started, records = study.accounted(), study.records()
@@ -95,12 +102,13 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def scene(runs: int, seed: int) -> Iterator[Study]:
+def scene(runs: int, seed: int, seconds: int = 4, memory: int = 600) -> Iterator[Study]:
     """Give a campaign of so many runs on a cluster and a disk of its own, which is measured."""
     with tempfile.TemporaryDirectory() as name, small_disk() as disk:
         clocks = Clocks(Path(name))
         with SlurmCluster(more=clocks.slurm_conf) as cluster:
-            yield Study(cluster, campaigns.make_project(disk / "project"), runs, seed, clocks)
+            project = campaigns.make_project(disk / "project")
+            yield Study(cluster, project, runs, seed, clocks, seconds=seconds, memory=memory)
 
 
 @contextlib.contextmanager
@@ -150,6 +158,17 @@ def _known(time_: str) -> bool:
     return time_ not in ("Unknown", "None", "")
 
 
+def ends(accounted: Iterable[str]) -> dict[Start, float]:
+    """Return when the starts of jobs ended, by the rows that `starts` takes."""
+    found: dict[Start, float] = {}
+    for row in accounted:
+        job, _, began, end, comment = row.split("|")
+        if comment.startswith(HEAD) and _known(began) and _known(end):
+            at = int(datetime.fromisoformat(began).timestamp())
+            found[job, at] = datetime.fromisoformat(end).timestamp()
+    return found
+
+
 def start_of(record: Mapping[str, Any]) -> Start:
     """Return a record's job and when it began; Slurm's count of starts is lost with a killed controller."""
     job = str(record["job_id"]).partition(":")[0]
@@ -190,8 +209,12 @@ def counted(
     idle: Iterable[Start],
     ran: Iterable[Start] = (),
     ended_well: Iterable[str] = (),
+    ended: Mapping[Start, float] | None = None,
 ) -> dict[str, list[str]]:
-    """Hold Slurm's starts against the records, see above; `ended_well` are jobs by the controller's log."""
+    """Hold Slurm's starts against the records, see above; `ended_well` are jobs by the controller's log.
+
+    `ended` has when starts ended by Slurm, as its books say.
+    """
     records = list(records)
     there = Counter(map(start_of, records))
     missing = without(started, [*there, *idle])
@@ -201,24 +224,43 @@ def counted(
     claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
     # A controller that is killed forgets that a job has ended, and can end it again: cancelled, say.
     doubted = [record for record in good if start_of(record)[0] not in set(ended_well)]
-    ended = {one["run"]: started.get(nearest(start_of(one), started), "no start") for one in doubted}
+    doubted = [one for one in doubted if not _over(one, ended or {})]
+    ways = {one["run"]: started.get(nearest(start_of(one), started), "no start") for one in doubted}
+    taken = [one for one in records if one.get("retracted") and one.get("exit_code") == 0]
     # Slurm's word of a job that has not ended, in the reason of an attempt that has.
     open_ = re.compile(r"Slurm says (PENDING|RUNNING|REQUEUED|SUSPENDED|COMPLETING)")
     return {
         "lost": [f"job {job}, started at {at}" for job, at in sorted(lost)],
         "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
         "retracted": [record["run"] for record in claimed],
-        "wrong": [f"{run}: {state}" for run, state in ended.items() if state not in _FINE],
+        "wrong": [f"{run}: {state}" for run, state in ways.items() if state not in _FINE],
+        "ghosts": [one["run"] for one in taken if start_of(one)[0] in set(ended_well)],
         "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
         "not ended": [one["run"] for one in records if open_.search(one["reason"])],
         "mistimed": [one["run"] for one in good if not 0 <= one.get("end", 0) - one.get("start", 0) < _LONG],
     }
 
 
+def _over(record: Mapping[str, Any], ended: Mapping[Start, float]) -> bool:
+    """Tell whether a run had ended by its record before Slurm ended its start."""
+    at = ended.get(nearest(start_of(record), ended))
+    return at is not None and record.get("ended") is not None and record["ended"] <= at + 1
+
+
 class Study:
     """A campaign that is disturbed."""
 
-    def __init__(self, cluster: SlurmCluster, base: Path, runs: int, seed: int, clocks: Clocks) -> None:
+    def __init__(
+        self,
+        cluster: SlurmCluster,
+        base: Path,
+        runs: int,
+        seed: int,
+        clocks: Clocks,
+        *,
+        seconds: int,
+        memory: int,
+    ) -> None:
         self.cluster, self.base = cluster, base
         self.random, self._clocks = random.Random(seed), clocks
         self._disturbances = Disturbances(cluster, base.parent, clocks, self.random)
@@ -226,11 +268,13 @@ class Study:
         self.early = set[Start]()
         self.unsaid = list[str]()
         self._known = dict[Start, str]()  # of starts that Slurm's database may forget
+        self._ends = dict[Start, float]()
         self._looked = 0.0
         self._touched = set[str]()
-        some = ("partition: bench", "partition: batch\n  exclusive: false"), ("memory: 1000", "memory: 600")
+        batch = "partition: bench", "partition: batch\n  exclusive: false"
+        some = batch, ("memory: 1000", f"memory: {memory}")
         self._trace = cluster.base / "trace"
-        campaigns.use_program(base, PROGRAM.format(trace=self._trace, seconds=4), *some)
+        campaigns.use_program(base, PROGRAM.format(trace=self._trace, seconds=seconds), *some)
         campaigns.use_factors(base, repeats=runs)
         self._snakemake = self._start()
 
@@ -288,18 +332,20 @@ class Study:
         return False
 
     def records(self) -> list[dict[str, Any]]:
-        """Return all records, their starts by the right time."""
+        """Return all records, their starts by the right time, and when they `ended` by it."""
         found = list(campaigns.records(self.base).values())
         for record in found:
             if at := (record.get("slurm") or {}).get("start"):
                 record["slurm"]["start"] = self._clocks.true(at)
+            if record.get("end") is not None:
+                record["ended"] = self._clocks.true(record["end"])
         return found
 
     def faults(self) -> dict[str, list[str]]:
         """Return what is wrong by kind, each named."""
         started, records = self.accounted(), self.records()
         found: dict[str, list[str]] = counted(
-            started, records, self.notes("idle"), self.ran(), self.ended_well()
+            started, records, self.notes("idle"), self.ran(), self.ended_well(), self._ends
         )
         found["early"] = [str(one) for one in sorted(self.early)]
         found["no output"] = self.without_output()
@@ -398,6 +444,7 @@ class Study:
         lines = (line.split("|") for line in self.cluster.run(asked, check=False).stdout.splitlines())
         rows = ["|".join([job, (state.split() or [""])[0], *rest]) for job, state, *rest in lines]
         self._known |= starts(rows)
+        self._ends |= ends(rows)
         return dict(self._known)
 
 

@@ -272,6 +272,23 @@ def test_ingest__rows_of_an_earlier_start_of_a_job_do_not_count(raw: Path) -> No
     assert (run["state"], run["elapsed_slurm"]) == ("COMPLETED", 6)
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_ingest__a_job_that_runs_for_ever_by_slurm_denies_no_end_of_its_own(raw: Path, ended: bool) -> None:
+    """As sacct lists a job whose controller was killed at its end; without an own end the row counts."""
+    path = raw / "sacct.txt"
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [dict(zip(head.split("|"), line.split("|"), strict=True)) for line in lines]
+    rows = [row | {"State": "RUNNING", "End": "Unknown"} if row["JobID"] == "28" else row for row in rows]
+    path.write_text("\n".join([head, *("|".join(row.values()) for row in rows)]) + "\n", encoding="utf-8")
+    record = json.loads((raw / "runs/001/run.json").read_text(encoding="utf-8"))
+    (raw / "runs/001/run.json").write_text(
+        json.dumps(record if ended else record | {"end": None}), encoding="utf-8"
+    )
+    run = _runs(raw).loc["001"]
+    assert (run["state"], run["valid"]) == ("RUNNING", ended)
+    assert run["reason"] == ("" if ended else "Slurm says RUNNING")
+
+
 def test_ingest__record_that_names_another_campaign_is_refused(raw: Path) -> None:
     path = raw / "runs/003a/run.json"
     path.write_text(path.read_text().replace('"vm-hpcg"', '"vm-hpgc"'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -9,10 +10,11 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from analysis.base import project
+from analysis.base import files, project
 from analysis.measure import accounting, finish, folders, progress, workflow
 from analysis.measure.accounting import SACCT, account, merged
 from analysis.provenance import manifest
@@ -251,7 +253,8 @@ def test_accounting__rows_of_another_database_retract_nothing_and_are_kept_aside
     assert folders.recorded(base, "c") == set(names[:2])
     assert not (project.raw("c", base) / SACCT).exists()
     aside = (folders.running(base, "c") / accounting.FOREIGN).read_text(encoding="utf-8")
-    assert aside.startswith("# job 7: its JobName is '77aa', not '5f3a'\nJobID=7\nJobName=77aa\n")
+    why = "Slurm's job 7 is not this campaign's job 7: its JobName is '77aa', not '5f3a'"
+    assert aside.startswith(f"# {why}\nJobID=7\nJobName=77aa\n")
     said = [line for line in capsys.readouterr().err.splitlines() if "not this campaign's" in line]
     assert [line.partition(" is not")[0] for line in said] == ["c: Slurm's job 7", "c: Slurm's job 8"]
 
@@ -266,6 +269,150 @@ def test_finish__a_row_of_one_record_does_not_speak_for_another_of_the_same_numb
     (line,) = finish.mark_failed(base, "c", found)
     assert line.startswith(f"{first}.failed-1: failed: Slurm says CANCELLED by 0")
     assert folders.measured(base, "c", second)
+
+
+# What sacct printed on the test cluster of a job that had ended well at 10:20:21: slurmctld was killed in the
+# same moment and said RUNNING afterwards, until the job was cancelled. Its program ran from :15 to :21.
+GHOST = """\
+JobID|JobName|Comment|State|ExitCode|Submit|Start|End|Elapsed|ElapsedRaw|NNodes|NCPUS|NodeList|MaxRSS|AveRSS|\
+TotalCPU|ConsumedEnergyRaw|AllocTRES|Cluster
+3|t0i2|{comment}|CANCELLED|0:0|2026-11-27T10:20:13|2026-11-27T10:20:15|2026-11-27T10:20:57|00:00:42|42|1|1|n1||\
+|00:00:00|0|billing=1,cpu=1,mem=100M,node=1|testbed
+3.batch|batch||CANCELLED||2026-11-27T10:20:15|2026-11-27T10:20:15|2026-11-27T10:20:57|00:00:42|42|1|1|n1|||\
+00:00:00|0|cpu=1,mem=100M,node=1|testbed
+"""
+BEGAN = "2026-11-27T10:20:15"
+MEANWHILE = {"|CANCELLED|0:0": "|RUNNING|0:0", "CANCELLED": "COMPLETED", "2026-11-27T10:20:57": "Unknown"}
+
+
+def ghostly(base: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
+    """Record the run of that job, which has left a file; return its name and its record."""
+    name = workflow.plan("c", base).runs[0].name
+    folder = folders.finished(base, "c") / name
+    (begin,) = set(accounting.moments(BEGAN))
+    slurm = {"cluster": "testbed", "job_name": "t0i2", "start": begin}
+    content = b"proxy result: version=1\n"
+    named = {"stdout.txt": hashlib.sha256(content).hexdigest()}
+    known = {"job_id": "3", "reason": "", "exit_code": 0, "start": begin, "end": begin + 6.169}
+    put(base, name, **{**known, "slurm": slurm, "outputs": named, **changes})
+    (folder / "stdout.txt").write_bytes(content)
+    return name, files.read_json(folder / folders.RECORD)
+
+
+def test_finish__a_job_that_a_killed_controller_ends_again_retracts_nothing(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its row from while it ran goes, the later one is named and kept aside, and the ingest has none."""
+    name, _ = ghostly(base)
+    text = GHOST.format(comment=f"rule_run_wildcards_c_{name}")
+    running = text
+    for old, new in MEANWHILE.items():
+        running = running.replace(old, new)
+    path = project.raw("c", base) / SACCT
+    (tmp_path / "rows").write_text(running, encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\ncat {tmp_path}/rows\n")
+    account(base, "c", patience=0)
+    assert "|RUNNING|" in path.read_text(encoding="utf-8")
+    (tmp_path / "rows").write_text(text, encoding="utf-8")
+    began = time.monotonic()
+    found = account(base, "c", patience=200, interval=0.01)
+    assert time.monotonic() - began < 60
+    assert (found.states, found.latest) == ({}, {})
+    assert finish.mark_failed(base, "c", found) == []
+    assert folders.recorded(base, "c") == {name}
+    assert path.read_text(encoding="utf-8").splitlines()[1:] == []
+    why = "Slurm's row of job 3 has a later end: CANCELLED at 2026-11-27T10:20:57"
+    why = f"{why}, after this run had ended well"
+    assert f"c: {why}; not used, kept in " in capsys.readouterr().err
+    aside = (folders.running(base, "c") / accounting.FOREIGN).read_text(encoding="utf-8")
+    assert aside.startswith(f"# {why}\nJobID=3\nJobName=t0i2\n")
+    # What was kept of the job before, and was final, stays.
+    path.write_text(text.replace("CANCELLED", "COMPLETED"), encoding="utf-8")
+    os.utime(path, (0, 0))
+    assert account(base, "c", patience=200, interval=0.01).states == {"3": "COMPLETED"}
+    assert path.read_text(encoding="utf-8") == text.replace("CANCELLED", "COMPLETED")
+
+
+@pytest.mark.parametrize(
+    ("row_", "record", "later"),
+    [
+        ({}, {}, True),
+        ({"State": "CANCELLED by 0"}, {}, True),
+        ({"State": "NODE_FAIL"}, {}, True),
+        ({"State": "TIMEOUT"}, {}, True),  # the controller waited for its limit
+        ({"Start": "Unknown"}, {}, True),  # cancelled as a job that waits
+        ({"Start": "2026-11-27T10:25:00", "End": "2026-11-27T10:25:01"}, {}, True),  # a start for nothing
+        # What the job did itself, or lacked, is a word on the run.
+        ({"State": "FAILED"}, {}, False),
+        ({"State": "OUT_OF_MEMORY"}, {}, False),
+        ({"State": "COMPLETED"}, {}, False),
+        ({"State": "RUNNING", "End": "Unknown"}, {}, False),
+        # It ended before the program did: that went on while Slurm was ending it.
+        ({"End": "2026-11-27T10:20:17"}, {}, False),
+        # The record has to say for itself that the run ended well.
+        ({}, {"exit_code": 1}, False),
+        ({}, {"exit_code": None}, False),
+        ({}, {"end": None}, False),
+        ({}, {"outputs": {}}, False),
+        ({}, {"outputs": {"stdout.txt": "0" * 64}}, False),
+        ({}, {"outputs": {"profile.xml": "0" * 64}}, False),
+        ({}, {"reason": "no stdout.txt holds 'proxy result: '"}, False),
+    ],
+)  # fmt: skip
+def test_accounting__which_ends_say_nothing_of_a_run(
+    base: Path, row_: dict[str, str], record: dict[str, Any], later: bool
+) -> None:
+    _, known = ghostly(base, **record)
+    row = accounting.by_job(GHOST)["3"][0] | row_
+    assert bool(accounting.afterwards(project.raw("c", base), known, row)) == later
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "again", "later"),
+    [
+        # As sacct printed it of a job that was started again after that: NODE_FAIL at 10:26:54, then this.
+        ("10:28:55", "10:28:55", True, True),
+        ("10:28:55", "10:28:55", False, False),  # no start has noted that it measured nothing
+        (BEGAN[11:], "10:20:22", True, False),  # the row of the run itself, asked for before
+        (BEGAN[11:], "10:20:16", True, True),  # the run took 6.2 s by its own clock: another start
+    ],
+)
+def test_accounting__a_later_start_that_measures_nothing_says_nothing_of_the_run(
+    base: Path, begin: str, end: str, again: bool, later: bool
+) -> None:
+    _, known = ghostly(base)
+    times = {"Start": f"{BEGAN[:11]}{begin}", "End": f"{BEGAN[:11]}{end}"}
+    row = accounting.by_job(GHOST)["3"][0] | times | {"State": "COMPLETED"}
+    assert bool(accounting.afterwards(project.raw("c", base), known, row, again=again)) == later
+
+
+@pytest.mark.parametrize("step", [5400.0, -7200.0])
+def test_accounting__on_a_node_with_another_clock_the_time_that_each_took_decides(
+    base: Path, step: float
+) -> None:
+    """By its own clock the run took 6.2 s; the job, by Slurm's, 42 s or 3 s."""
+    _, known = ghostly(base)
+    known |= {"end": known["end"] + step, "slurm": {"start": known["slurm"]["start"] + step}}
+    row, raw = accounting.by_job(GHOST)["3"][0], project.raw("c", base)
+    assert accounting.afterwards(raw, known, row)
+    short = accounting.afterwards(raw, known, row | {"End": "2026-11-27T10:20:18"})
+    # Behind by hours, it may as well be a later start of a job whose run had ended.
+    assert bool(short) == (step < 0)
+
+
+def test_finish__a_later_end_is_told_from_an_attempt_of_the_same_job(base: Path) -> None:
+    """The job was started twice: its first run failed, its second ended well before it was cancelled."""
+    name, good = ghostly(base)
+    failed = {**good, "reason": "a node was lost", "run": f"{name}.failed-1", "attempt_at": name}
+    put(base, f"{name}.failed-1", **failed)
+    rows = accounting.by_job(GHOST.format(comment=f"rule_run_wildcards_c_{name}"))["3"]
+    found = accounting.Account("c", states={"3": "CANCELLED"}, rows={"3": rows})
+    assert finish.mark_failed(base, "c", found) == []
+    assert folders.measured(base, "c", name)
+    # One that Slurm ended while it ran.
+    early = [{**row, "End": "2026-11-27T10:20:17"} for row in rows]
+    found = accounting.Account("c", states={"3": "CANCELLED"}, rows={"3": early})
+    assert finish.mark_failed(base, "c", found) == [f"{name}.failed-2: failed: Slurm says CANCELLED"]
 
 
 def test_accounting__a_row_that_is_not_whole_yet_is_no_other_jobs(

@@ -362,8 +362,8 @@ def test_launch__concurrent_jobs_run_at_once(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_launch__job_that_slurm_starts_again_measures_again(project: Project) -> None:
-    """Slurm's energy and memory of a job are those of its last start."""
+def test_launch__job_that_slurm_starts_again_measures_what_did_not_end_well(project: Project) -> None:
+    """A controller that was killed as the job ended starts it again; a file may be cut by a lost node."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core has no room for two jobs at once")
     started = project(f"echo '{RESULT}'", factors="concurrent_jobs: 2")
@@ -383,6 +383,12 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project) ->
     assert [files.read_json(note)[key] for key in ("state", "reason")] == ["idle", why]
     assert attempts.started(started.base, "c") == [f"c: job 8 measured nothing: {why}"]
     assert started.records() == first
+    # What ended well stays as it is.
+    assert started.launch(SLURM_JOB_ID="7", **slurm) == (0, f"{started.run}: measured already\n")
+    assert started.records() == first
+    for name in ("", ".2"):
+        path = folders.finished(started.base, "c") / f"{started.run}{name}" / "stdout.txt"
+        path.write_bytes(path.read_bytes()[:-1])
     status, said = started.launch(SLURM_JOB_ID="7", **slurm)
     assert status == 0, said
     found = started.records()

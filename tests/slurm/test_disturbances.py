@@ -56,6 +56,12 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
         assert study.counted(started, taken, [])["lost"] == []
         assert study.counted(started, taken, [], [("2", at(0) + 3)])["lost"] == [f"job 2, started at {at(0)}"]
         assert study.counted(started, taken, [], [("2", at(1) + 3), ("1", at(0))])["lost"] == []
+        over = [*good, {**a_record("c", "3"), "ended": at(0) + 8.0}]
+        ends = study.ends(rows)
+        assert ends["3", at(0)] == at(0) + 9
+        assert study.counted(started, over, [], [], [], ends)["wrong"] == []
+        over[-1]["ended"] = at(0) + 11.0
+        assert study.counted(started, over, [], [], [], ends)["wrong"] == ["c: CANCELLED"]
         unknown = a_record("c", "3", minute=9)
         assert study.counted(started, [*good, unknown], [])["wrong"] == ["c: no start"]
         unnamed = [*good, a_record("c.failed-1", "3")]
@@ -64,6 +70,9 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
         assert study.counted(started, claimed, [])["retracted"] == ["c.failed-1"]
         waits = [*good, a_record("c.failed-1", "3", "it ended: Slurm says PENDING")]
         assert study.counted(started, waits, [])["not ended"] == ["c.failed-1"]
+        ghost = {**a_record("c.failed-1", "3", "Slurm says CANCELLED"), "retracted": True, "exit_code": 0}
+        assert study.counted(started, [*good, ghost], [], [], ["3"])["ghosts"] == ["c.failed-1"]
+        assert study.counted(started, [*good, ghost], [])["ghosts"] == []
         stepped = [*good[1:], {**good[0], "start": 9.0, "end": 7.0}, failed]
         assert study.counted(started, stepped, [])["mistimed"] == ["a"]
 

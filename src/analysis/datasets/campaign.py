@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
-from analysis.base import models, project
+from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import RECORD, one_line, printable, replacing
 from analysis.base.processes import in_parallel
@@ -328,7 +328,14 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
 
 
 def _slurm_reason(row: dict[str, Any]) -> str:
-    return "" if row["state"] in ("", "COMPLETED") else f"Slurm says {row['state']}"
+    """Say that a run's job has not ended well by Slurm; empty if it has, or if Slurm has no word of an end.
+
+    A controller that is killed can forget a job's end: the job runs for ever in its books, and a record with
+    exit status 0 and an end of its own has more to say.
+    """
+    state = row["state"]
+    open_ = not slurm.terminal(state) and row["exit_code"] == 0 and not np.isnat(row["end"])
+    return "" if state in ("", "COMPLETED") or open_ else f"Slurm says {state}"
 
 
 def _write_runs(wanted: Mapping[str, Callable[[Path], None]], folder: Path) -> None:

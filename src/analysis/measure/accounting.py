@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,13 +16,14 @@ from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, plan
+from analysis.schema.records import section
 
 FIELDS = (
     "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"
     "MaxRSS,AveRSS,TotalCPU,ConsumedEnergyRaw,AllocTRES,Cluster"
 )
 SACCT = "sacct.txt"
-FOREIGN = "sacct.foreign.txt"  # under the folder of what runs: rows of other jobs that have the same numbers
+FOREIGN = "sacct.foreign.txt"  # under the folder of what runs: rows of other jobs, or of a later end
 PATIENCE = 300.0
 INTERVAL = 30.0
 # Where the profile keeps the output of Slurm's jobs: <rule>/<wildcards>/<job>.log.
@@ -35,6 +36,10 @@ WAITING = ".waiting"
 # How far two clocks may differ, s; and how far a clock that was wrong, if the names leave no doubt.
 _CLOCKS = 300.0
 _WRONG_CLOCK = 26 * 3600.0
+# How a job ends by a hand, a limit or a lost node: that says nothing of a run that had ended before.
+_FROM_OUTSIDE = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED", "TIMEOUT"}
+_LATE = 120.0  # s from the start of a job to its first command, where the disk stands still
+_TURN = 2.0  # s that whole seconds and two clocks make
 _NAMES = {"Comment": "comment", "Cluster": "cluster", "JobName": "job_name"}  # -> key in a record's `slurm`
 _REST = ""  # holds the cells of a row beyond its columns: a job's name can have the separator in it
 
@@ -80,7 +85,10 @@ def account(
     known = dict.fromkeys(records, "") | submitted(base, campaign)
     jobs = sorted(known, key=int)
     readings: dict[str, list[Rows]] = defaultdict(list)
-    kept = _Kept(target, campaign, records, folders.running(base, campaign) / FOREIGN)
+    idle = {
+        number(note) for note in folders.noted(base, campaign).values() if note.get("state") == folders.IDLE
+    }
+    kept = _Kept(target, campaign, records, folders.running(base, campaign) / FOREIGN, idle)
     if kept.age >= interval:
         for job, rows in kept.rows.items():
             if not kept.doubt(job, rows):
@@ -105,7 +113,7 @@ def account(
             time.sleep(interval)
     finally:
         (folders.running(base, campaign) / WAITING).unlink(missing_ok=True)
-    rows_ = {job: readings[job][-1] for job in jobs if readings[job]}
+    rows_ = {job: readings[job][-1] for job in jobs if readings[job] and job in kept.rows}
     latest = {job: rows[0].get("State") or "" for job, rows in rows_.items()}
     return Account(campaign, known, {job: latest[job] for job in done}, latest, rows_)
 
@@ -129,11 +137,16 @@ def waiting(base: Path, campaign: str, now: float) -> str:
 class _Kept:
     """The rows of ``sacct.txt`` by job, and the file: it only grows; one of another form is left alone.
 
-    `records` has the records that name each job. Rows that none of them agrees with are written to `aside`.
+    `records` has the records that name each job. Rows that none of them agrees with are written to `aside`,
+    and so are those of what became of a job after its run had ended well; `idle` are jobs of which a start
+    has measured nothing.
     """
 
-    def __init__(self, path: Path, campaign: str, records: Mapping[str, Records], aside: Path) -> None:
+    def __init__(
+        self, path: Path, campaign: str, records: Mapping[str, Records], aside: Path, idle: Collection[str]
+    ) -> None:
         self._path, self._campaign, self._records, self._aside = path, campaign, records, aside
+        self._idle = idle
         self.foreign: set[str] = set()
         self._doubted: dict[str, Rows] = {}
         self.rows: dict[str, Rows] = {}
@@ -152,9 +165,15 @@ class _Kept:
                 print(f"{path}:1: {what}; give it another name", file=sys.stderr)
 
     def doubt(self, job: str, rows: Rows) -> str:
-        """Say why rows belong to another job than the records that name its number; empty if they do not."""
-        doubts = [disagreement(record, rows[0], self._campaign) for record in self._records.get(job, ())]
-        return doubts[0] if doubts and all(doubts) else ""
+        """Say why rows are not used: of another job than the records of its number, or of a later end."""
+        known = self._records.get(job, ())
+        doubts = [disagreement(record, rows[0], self._campaign) for record in known]
+        if doubts and all(doubts):
+            return f"Slurm's job {job} is not this campaign's job {job}: {doubts[0]}"
+        good = (record for record in known if not record.get("reason"))
+        again = job in self._idle
+        later = [afterwards(self._path.parent, record, rows[0], again=again) for record in good]
+        return f"Slurm's row of job {job} has a later end: {later[0]}" if later and all(later) else ""
 
     def grown(self, answer: str) -> dict[str, Rows]:
         """Take an answer of sacct in; return the rows of all jobs."""
@@ -179,11 +198,13 @@ class _Kept:
         self.foreign.add(job)
         text = self._aside.read_text(encoding="utf-8", errors="replace") if self._aside.exists() else ""
         lines = [f"{name}={value}" for row in rows for name, value in row.items() if name and value]
-        entry = f"# job {job}: {why}\n" + "".join(f"{line}\n" for line in lines)
+        entry = f"# {why}\n" + "".join(f"{line}\n" for line in lines)
         if entry not in text:
             files.write_text(self._aside, text + entry)
-        what = f"Slurm's job {job} is not this campaign's job {job}: {why}; not used, kept in {self._aside}"
-        print(f"{self._campaign}: {what}", file=sys.stderr)
+        print(f"{self._campaign}: {why}; not used, kept in {self._aside}", file=sys.stderr)
+        kept = self.rows.get(job, [])
+        if kept and not self.doubt(job, kept) and not slurm.terminal(kept[0].get("State") or ""):
+            self.changed |= bool(self.rows.pop(job))  # of the same job while it ran: no end will follow
 
     def write(self) -> None:
         """Write the file, whole or not at all."""
@@ -279,6 +300,33 @@ def disagreement(record: Mapping[str, Any], row: Mapping[str, Any], campaign: st
     if (start and min(start) > at + slack) or (end and max(end) < at - slack):
         return f"it ran from {row.get('Start')} to {row.get('End')}, and this run began at another time"
     return ""
+
+
+def afterwards(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], *, again: bool = False) -> str:
+    """Say what became of a job after its run had ended well; empty if a row tells of the run itself.
+
+    `raw` is the campaign's folder; `again` says that a later start of the job has found its run measured. A
+    controller that is killed as a job ends can forget it: the job runs on in its books until somebody cancels
+    it, its limit is over, or it is started again as if its node had failed. What the record says for itself
+    counts then (`folders.ended_well`). A row of a job that failed, or lacked memory, or that ended before the
+    run did, tells of the run.
+    """
+    state = str(row.get("State") or "")
+    begin, end = (moments(row.get(name)) for name in ("Start", "End"))
+    outside = (state.split() or [""])[0].rstrip("+") in _FROM_OUTSIDE
+    if not (end and (outside or again)):
+        return ""
+    if not folders.ended_well(raw / "runs" / str(record.get("run", "")), record):
+        return ""
+    ended, own = record["end"], section(record, "slurm").get("start")
+    late = end[0] >= ended - _TURN
+    if begin and isinstance(own, int | float) and begin[0] < ended - _TURN:
+        took = end[0] - begin[0]
+        if not outside:  # of a later start, by the clock of a node that is ahead
+            late = took < ended - own - _TURN
+        elif abs(begin[0] - own) > _LATE:  # the node's clock is another: as long as the run took, by both
+            late = took >= ended - own - _TURN
+    return f"{slurm.named_user(state)} at {row['End']}, after this run had ended well" if late else ""
 
 
 def _run_of(record: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from analysis.base import files, project
 from analysis.base.errors import BenchbookError
@@ -84,8 +85,8 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
         record = files.read_json(path)  # one that cannot be read the ingest names
         job = str(record.get("job_id", ""))
         state = found.states.get(job, "COMPLETED")
-        if state != "COMPLETED" and accounting.disagreement(record, found.rows[job][0], campaign):
-            state = "COMPLETED"  # of another start, or another job
+        if state != "COMPLETED" and _other(path.parents[2], record, found.rows[job][0], campaign):
+            state = "COMPLETED"
         # One that has a reason already was left here by a kill between the two steps below.
         if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):
             continue
@@ -93,6 +94,11 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
         failed = retract(path.parent, why)
         lines.append(f"{failed}: failed: {why}")
     return lines
+
+
+def _other(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -> bool:
+    """Tell whether an accounting row is of another job or start than a record's, or of a later end."""
+    return bool(accounting.disagreement(record, row, campaign) or accounting.afterwards(raw, record, row))
 
 
 if __name__ == "__main__":

@@ -139,6 +139,21 @@ def note_idle(path: Path, base: Path, campaign: str, run: str) -> None:
             write_json(path, {**note, "state": IDLE, "reason": why})
 
 
+def ended_well(folder: Path, record: Mapping[str, Any]) -> bool:
+    """Tell whether a record says that its run ended well: status 0, an end, its files' checksums."""
+    named = record.get("outputs")
+    if record.get("reason") or record.get("exit_code") != 0 or not isinstance(record.get("end"), int | float):
+        return False
+    try:
+        return (
+            isinstance(named, dict)
+            and bool(named)
+            and all(files.sha256(folder / name) == digest for name, digest in named.items())
+        )
+    except OSError:
+        return False
+
+
 def alive(work: Path) -> bool:
     """Tell whether the job that has a run is still there; `BusyError` if that is unknown."""
     found = owner(work)

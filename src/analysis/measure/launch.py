@@ -186,9 +186,10 @@ def acquire(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None
 
 
 def release(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None = None) -> None:
-    """Make failed attempts of what an earlier start of this very job has measured; `names` are its own.
+    """Make failed attempts of what an earlier start of this very job has left; `names` are its own.
 
-    Slurm has ended it (a requeue, a lost node), and tells energy and memory of the last start alone.
+    Slurm has ended that start (a requeue, a lost node). A run that had ended well by then stays, if all its
+    files have their checksums: a controller that was killed as the job ended starts it again for nothing.
     """
     if not (own := os.environ.get("SLURM_JOB_ID")):
         return
@@ -199,7 +200,8 @@ def release(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None
         found = files.read_json(folder / folders.RECORD) if mine else {}
         theirs = section(found, "slurm")
         # Another database gives the same number to another job.
-        if found.get("job_id") == own and all(theirs.get(key, ours[key]) == ours[key] for key in ours):
+        same = found.get("job_id") == own and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
+        if same and not folders.ended_well(folder, found):
             record.retract(folder, "Slurm ended this start of its job, and started the job again")
 
 
