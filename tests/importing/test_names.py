@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,33 @@ def test_import__a_word_between_two_numbers_is_of_the_second_if_the_first_has_on
     ]
     assert all(f"iter-{one['repeat']}-" in name for name, one in found.items())
     assert {one["nodes"] for one in found.values()} == {1}
+
+
+def test_import__a_second_word_for_a_factor_that_is_known_distinguishes_runs(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """A path with two words for settings, and one dump in the root for folders of two processors."""
+    for folder in ("tuned/rome/ucx", "tuned/rome/verbs", "tuned/skylake/ucx", "tuned/skylake/verbs"):
+        for at in (1, 2):
+            file = tmp_path / "tree" / folder / f"lj-run{at}.out"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(log(9.5 + at + len(folder) / 100))
+    (tmp_path / "tree" / "lscpu.txt").write_text("CPU(s):   48\nModel name:   Xeon(R) Gold 6148\n")
+    found = imported(tmp_path / "tree")
+    counts = Counter((one["cpu"], one["tuning"]) for one in found.values())
+    assert counts == {(cpu, f"tuned/{how}"): 2 for cpu in ("rome", "skylake") for how in ("ucx", "verbs")}
+
+
+def test_import__words_for_the_processor_that_outputs_state_are_no_tuning(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for name, brand in (("skylake", "Xeon(R) Gold 6148"), ("rome", "EPYC 7742")):
+        for at in (1, 2):
+            file = tmp_path / "tree" / name / f"lj-run{at}.out"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"CPU(s): 48\nModel name:   {brand}\n{log(9.5 + at + len(name) / 100)}")
+    found = imported(tmp_path / "tree").values()
+    assert Counter((one["cpu"], one.get("tuning")) for one in found) == {
+        ("Xeon Gold 6148", None): 2,
+        ("EPYC 7742", None): 2,
+    }

@@ -91,6 +91,7 @@ def test_hardware__a_job_script_states_what_it_asks_for() -> None:
         "ranks_per_node": 24,
         "job_name": "HPCG_c",
         "mpi": "Open MPI 4.1.4",
+        "build": "gcc-12",
         "command": "srun --mpi=pmix ./xhpcg --nx=104",
         # What no factor has can explain groups of repeats.
         "directives": {"--nodes": "4", "--ntasks-per-node": "24", "-J": "HPCG_c"},

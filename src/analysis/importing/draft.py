@@ -10,7 +10,7 @@ from analysis.importing import vocabulary
 from analysis.importing.groups import RunFiles
 from analysis.importing.scheduler import SCHEDULERS
 from analysis.importing.vocabulary import Value
-from analysis.schema.factors import TABLE
+from analysis.schema.factors import FACTORS, TABLE
 
 # Counts that outputs may print: those that determine the work come first.
 COUNTS = tuple(one.name for one in sorted(TABLE, key=lambda one: not one.work) if one.dtype == "i4")
@@ -56,6 +56,11 @@ class Draft:
         """Return a value that was measured or recorded, not only requested by a script; else None."""
         return self.facts[name].value if name in self.facts and self.facts[name].where in _SURE else None
 
+    def is_beside(self, name: str) -> bool:
+        """Tell whether another file states a fact, and neither the output, a path nor the user."""
+        where = self.facts[name].where if name in self.facts else ""
+        return bool(where) and where not in _SURE and not where.startswith("path")
+
     def fault(self, found: str) -> None:
         """Add a contradiction; the run is then not imported."""
         remedy = "the run is not imported: correct its name, or give --pattern for the parts of its path"
@@ -82,3 +87,9 @@ def _agree(name: str, known: Any, value: Value) -> bool:
         one, other = (str(text).casefold().removeprefix("osu_") for text in (known, value))
         return one == other or other.startswith(f"{one}-") or one.startswith(f"{other}_")
     return str(known) == str(value)
+
+
+def cell(draft: Draft) -> tuple[Any, ...]:
+    """Return the application and all factors of a run but its repetition."""
+    factors = (name for name in FACTORS if name not in ("application", "repeat", "job_id", "question"))
+    return (draft.application, *(str(draft.value(name)) for name in factors))

@@ -6,7 +6,7 @@ Each is recognised by its content, and gives factors only where it states them a
 import re
 from typing import Any
 
-from analysis.importing import launch, scheduler, vocabulary
+from analysis.importing import launch, modules, scheduler, vocabulary
 from analysis.readers.text import may_match
 
 Facts = dict[str, Any]
@@ -18,10 +18,6 @@ _ENVIRONMENT = re.compile(
     r"^(?:(?:SLURM|PBS|LSB|PJM|COBALT|FLUX|LOADL)_\w+|PATH|HOME|LOADEDMODULES)=", re.MULTILINE
 )
 _MODULES = re.compile(r"Currently Loaded Mod", re.IGNORECASE)
-_LOADS = re.compile(
-    r"^[ \t]*(?:module (?:load|swap|add)[ \t]+|(?:export )?LOADEDMODULES=)(.+)$", re.MULTILINE
-)
-_LISTED = re.compile(r"\b\d+\)[ \t]+([A-Za-z][\w.+/-]*)")
 _INSTANCE = re.compile(r"(?i:instance[-_ ]?type)[\"']?[ \t]*[:=][ \t]*[\"']?([\w.-]+)")
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
 _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
@@ -33,7 +29,10 @@ _ANY = (
 )
 # What must be in a text that states hardware, modules or directives.
 _STATED = "|".join(
-    (_ANY, *(one.pattern for one in (_BRAND, _LOADS, _INSTANCE, scheduler.DIRECTIVE)), vocabulary.LIBRARY)
+    (
+        *(_ANY, modules.SIGN, vocabulary.LIBRARY),
+        *(one.pattern for one in (_BRAND, _INSTANCE, scheduler.DIRECTIVE)),
+    )
 )
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
@@ -68,8 +67,11 @@ def stated(text: str) -> Facts:
     facts = scheduler.requested(text)
     asked = scheduler.directives(text)
     facts |= {"directives": asked} if asked else {}
-    if loaded := _loaded(text):
+    loaded = modules.loaded(text)
+    if loaded:
         facts["modules"] = " ".join(loaded)
+    if compiler := modules.compiler(loaded):
+        facts["build"] = compiler
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts |= {"cpu": name} if (name := cpu(found[1])) else {}
     if len(instances := set(_INSTANCE.findall(text))) == 1:
@@ -77,7 +79,8 @@ def stated(text: str) -> Facts:
         facts |= {"host_group": known[0]} if known else {}
     if link := _link(text):
         facts["interconnect"] = link
-    if mpi := _library(text):
+    libraries = modules.libraries(loaded)
+    if mpi := libraries[0] if len(libraries) == 1 else "" if libraries else _library(text):
         facts["mpi"] = mpi
     return facts | launch.stated(text)
 
@@ -92,15 +95,8 @@ def cpu(text: str) -> str:
     return "" if re.match(r"-?$|unknown\b", name, re.IGNORECASE) else name  # as on Arm
 
 
-def _loaded(text: str) -> list[str]:
-    """Return the modules that a job loads or lists as loaded, with their versions, in their order."""
-    found = [word for line in _LOADS.findall(text) for word in re.split(r"[\s:]+", line)]
-    if listed := _MODULES.search(text):
-        found += _LISTED.findall(text[listed.start() : listed.start() + 8192])
-    return list(dict.fromkeys(word for word in found if re.match(r"[A-Za-z]", word)))
-
-
 def _library(text: str) -> str:
+    """Return the MPI library of lines with the word module, as of a job that tells what it loads."""
     lines = "\n".join(
         line
         for line in text.splitlines()

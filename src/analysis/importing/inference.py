@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from analysis.importing.draft import COUNTS, Draft, Sourced
-from analysis.importing.vocabulary import ParsedName, parse_name
+from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import TABLE
 
@@ -14,6 +14,9 @@ _MOSTLY = 0.8  # share of outputs that must state a number for it to be that fac
 _PLAN = 2.5  # times the requested time, beyond which no program runs
 _LISTED = 6  # levels that a line names
 _TEXTS = tuple(one.name for one in TABLE if not one.numeric)
+
+# What a second word for it says more of; a path that contradicts a case or a library is a fault.
+_WORDED = {*_TEXTS, "frequency"} - {"application", "case", "mpi", "build"}
 
 Row = tuple[Draft, Any, str]  # a run, a value, the text of its path
 Spot = tuple[str, int, int]  # part of the path; which of its numbers, of how many
@@ -82,11 +85,34 @@ def _from_words(members: list[Draft], declared: Application | None) -> Iterator[
                     found[name, _place(at, draft)].append(((draft, value, text), parsed))
     for (name, place), rows in found.items():
         if meaning := _meaning(name, [row for row, _ in rows]):
+            _keep_others(name, rows, members)
             yield from _add(place, meaning, [row for row, _ in rows], "")
         else:
             for (_, _, text), parsed in rows:
                 parsed.add_rest(text)
             yield f"{place}: {rows[0][0][2]!r} is not what outputs state as {name}, and is not used"
+
+
+def _keep_others(name: str, rows: Sequence[tuple[Row, ParsedName]], members: Sequence[Draft]) -> None:
+    """Keep words for a factor that is known already, where runs that agree in it differ in the word.
+
+    A file for all runs that states one processor, where folders name several, is not that of their nodes.
+    """
+    if name not in _WORDED:
+        return
+    said = {id(draft): value for (draft, value, _), _ in rows}
+    levels: dict[str, set[Any]] = defaultdict(set)
+    for draft in members:
+        if name in draft.facts:
+            levels[str(draft.value(name))].add(said.get(id(draft), ""))
+    for (draft, value, text), parsed in rows:
+        known = draft.facts.get(name)
+        if known is None or len(levels[str(known.value)]) < 2 or known.value == value:
+            continue
+        if name in ("cpu", "interconnect") and draft.is_beside(name):
+            draft.facts.pop(name)
+        else:
+            parsed.add_rest(text)
 
 
 def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:
@@ -96,8 +122,16 @@ def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:
         if not draft.contradicts(name, value, text) and name not in draft.facts:
             draft.facts[name] = Sourced(value, f"path: {text}")
             levels[str(value)] = text
+        elif more := other_builds(str(value), str(draft.value(name))) if _may_add(draft, name) else "":
+            draft.append(name, more, f"path: {text}", " ")
+            levels[more] = text
     if levels:
         yield f"{place}: {name} is {_listed(levels)}{why}"
+
+
+def _may_add(draft: Draft, name: str) -> bool:
+    """Tell whether a path may say more of a fact: of a compiler that modules name, but nothing by hand."""
+    return name == "build" and draft.facts[name].where not in ("--set", "--table")
 
 
 def _meaning(name: str, rows: Sequence[Row]) -> str:

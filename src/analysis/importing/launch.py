@@ -36,6 +36,7 @@ _SETTING = re.compile(
     r"[= \t][ \t]*[\"']?((?:(?!,[A-Z_]\w+=)[^\s\"'$;])*)",  # PBS lists several in a line
     re.MULTILINE,
 )
+MODULE = "module "  # before the name of a module whose release is a setting
 _OPTION = re.compile(r"--?[A-Za-z]")
 _FILE = re.compile(r"/|\.[A-Za-z]\w*$|\d{5}|[A-Za-z_-]+\d+$")
 # How many values an option of a launcher has, where that is not one; the next word may be the program.
@@ -166,7 +167,8 @@ def varying(settings: Sequence[Mapping[str, str]]) -> list[str]:
     found = []
     for name in dict.fromkeys(name for one in settings for name in one):
         bare = re.sub(r"^([nNc])\d+$", r"\1", name.lstrip("-"))
-        if bare not in _KNOWN and len(set(_spelled([one.get(name) for one in settings]))) > 1:
+        values = [one.get(name) for one in settings]
+        if bare not in _KNOWN and len(set(values if name.startswith(MODULE) else _spelled(values))) > 1:
             found.append(name)
     return found
 
@@ -181,5 +183,9 @@ def _spelled(values: Sequence[str | None]) -> list[str | None]:
 
 def level(settings: Mapping[str, str], names: Sequence[str]) -> str:
     """Spell the settings that vary: ``-pin=on -TCP``; ``default`` for a run that gives none of them."""
-    given = [(name, settings[name].rpartition("/")[2]) for name in names if name in settings]
+    given = [
+        (name, settings[name] if name.startswith(MODULE) else settings[name].rpartition("/")[2])
+        for name in names
+        if name in settings
+    ]
     return " ".join(f"{name}={value}" if value else name for name, value in given) or "default"

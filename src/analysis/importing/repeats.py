@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from analysis.base.modes import FEWEST, WORD, Split, differing, scatter_beside, split, stated, told
-from analysis.importing.draft import Draft, Sourced
-from analysis.importing.resolution import cell, number_repeats
+from analysis.importing.draft import Draft, Sourced, cell
+from analysis.importing.resolution import number_repeats
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import FACTORS, is_known, level_name
 

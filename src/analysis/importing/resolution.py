@@ -2,19 +2,19 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
 from analysis.base import slurm
-from analysis.base.words import STAMPS
 from analysis.importing import launch
 from analysis.importing.detect import Observation
-from analysis.importing.draft import COUNTS, Draft, Sourced
-from analysis.importing.groups import Grouping, RunFiles, stem
+from analysis.importing.draft import COUNTS, Draft, Sourced, cell
+from analysis.importing.groups import Grouping, RunFiles
 from analysis.importing.inference import infer
-from analysis.importing.pattern import FACTORS, PathPattern
+from analysis.importing.options import distinguish_by_options
+from analysis.importing.pattern import PathPattern
 from analysis.importing.table import FactTable
 from analysis.importing.vocabulary import Value, system
 from analysis.schema.campaigns import Application
@@ -48,7 +48,7 @@ def resolve(
     dumps: dict[tuple[int, ...], _Dumps] = {}  # by identity: runs of a folder have the same
     drafts = []
     for run in groups.runs:
-        shared = [one for one in run.shared if one.what != "job script"]
+        shared = [one for one in run.shared if one.what != "job script" and one.facts]
         key = tuple(map(id, shared))
         dumps[key] = dumps.get(key) or _Dumps(shared)
         drafts.append(_from_files(run, by_engine, groups, given, table, dumps[key]))
@@ -58,7 +58,7 @@ def resolve(
     for draft in drafts:
         _complete(draft)
     _group_hosts(drafts)
-    lines += _distinguish_by_options(drafts)
+    lines += distinguish_by_options(drafts)
     number_repeats(drafts)
     return drafts, lines + (table.unused() if table is not None else [])
 
@@ -226,6 +226,8 @@ def _from_pattern(draft: Draft, pattern: PathPattern | None) -> None:
         draft.contradicts(name, value, text)
         if name == "application":
             draft.application = str(value)
+        if name == "build":  # of modules that the job loaded, which say less
+            draft.facts.pop(name, None)
         draft.add({name: value}, f"path: {text}")
 
 
@@ -296,71 +298,6 @@ def _pattern(hosts: Iterable[str]) -> str:
     return "+".join(sorted({re.sub(r"\d+", "#", one).strip("-_.") for one in bare}))
 
 
-def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
-    """Distinguish runs by the options and settings in which runs of a cell differ."""
-    given: dict[str, list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
-    for draft in drafts:
-        line = _launch_line(draft)
-        stated = launch.options(line) if line else {}
-        # Outputs that have the name of the run's own file, or a date in their name, only count.
-        own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}
-        settings = {
-            name: value
-            for name, value in stated.items()
-            if name == "program" or (stem(value.rpartition("/")[2]) not in own and not STAMPS.search(value))
-        }
-        for name in ("environment", "grid", "given_options"):
-            settings |= draft.value(name) or {}
-        if settings:
-            draft.add({"settings": settings}, "launch line and environment")
-            given[draft.application].append((draft, settings))
-    lines = []
-    for application, members in given.items():
-        cells: dict[tuple[Any, ...], list[dict[str, str]]] = defaultdict(list)
-        for draft, settings in members:
-            cells[cell(draft)].append(settings)
-        # What a table states by hand is a factor wherever it varies, other settings only within a cell.
-        by_hand = [draft.value("given_options") or {} for draft, _ in members]
-        found = [*launch.varying(by_hand), *(name for one in cells.values() for name in launch.varying(one))]
-        names = list(dict.fromkeys(found))
-        lines_of = (_launch_line(draft) for draft, _ in members)
-        launchers = {name for line in lines_of for name in launch.options(line, of_launcher=True)}
-        # A run of which it is not known whether it had these options has no default.
-        known = [
-            (draft, settings)
-            for draft, settings in members
-            if settings.keys() & {*names} or {*names} - _open(draft, names, launchers)
-        ]
-        levels = {launch.level(settings, names) for _, settings in known}
-        for draft, settings in known if names else ():
-            draft.add({"options": launch.level(settings, names)}, "launch line and environment")
-        if names:
-            lines.append(
-                f"{application}: options are {', '.join(sorted(levels)[:6])}, which vary between runs"
-            )
-    return lines
-
-
-def _launch_line(draft: Draft) -> str:
-    """Return how a run was started: as recorded, else as its profile, its output or its script says."""
-    stated_by = ("program", "launch", "command")
-    return str(draft.certain("command") or next(filter(None, map(draft.value, stated_by)), ""))
-
-
-def _open(draft: Draft, names: Sequence[str], launchers: Set[str]) -> Set[str]:
-    """Return the settings of which it is not known whether a run had them.
-
-    A program's own command, as in a jobspec of Flux, says nothing of its launcher.
-    """
-    line = _launch_line(draft)
-    if draft.value("given_options") or launch.has_launcher(line):
-        return set()
-    if line:
-        return launchers
-    variables = draft.value("environment")
-    return {name for name in names if not (variables and re.fullmatch(r"[A-Z][A-Z0-9_]+", name))}
-
-
 def number_repeats(drafts: Sequence[Draft]) -> None:
     """Give runs with the same factors their numbers, in the order of starts, else of names."""
     cells: dict[tuple[Any, ...], list[Draft]] = defaultdict(list)
@@ -371,12 +308,6 @@ def number_repeats(drafts: Sequence[Draft]) -> None:
         for number, draft in enumerate(sorted(members, key=lambda one: one.order), 1):
             what = "start" if draft.order[0] or draft.order[1] else "names"
             draft.facts["repeat"] = Sourced(number, f"order of {what}")
-
-
-def cell(draft: Draft) -> tuple[Any, ...]:
-    """Return the application and all factors of a run but its repetition."""
-    factors = (name for name in FACTORS if name not in ("application", "repeat", "job_id", "question"))
-    return (draft.application, *(str(draft.value(name)) for name in factors))
 
 
 def _order(draft: Draft) -> tuple[Any, ...]:

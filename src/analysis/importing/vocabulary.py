@@ -39,6 +39,7 @@ _MPI = (
     ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi"),
     ("Spectrum MPI", r"spectrum[-_]?mpi|smpi"),
 )
+_COMPILER = {"gnu": "gcc", "icc": "intel", "icx": "intel", "ifort": "intel", "ifx": "intel", "llvm": "clang"}
 LIBRARY = rf"(?i:{'|'.join(pattern for _, pattern in _MPI)})/v?\d"  # among modules
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
 _WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)
@@ -167,6 +168,19 @@ def libraries(text: str) -> Iterator[str]:
 def family(text: str) -> str:
     """Return the family of an MPI library's name; empty if it is not known."""
     return next((name for name, _ in _MPI if text.lower().startswith(name.lower())), "")
+
+
+def other_builds(words: str, known: str) -> str:
+    """Return the words for compilers that a known build does not include: ``gcc12`` is ``gcc-12.2.0``."""
+    return " ".join(word for word in words.split() if not any(_is_build(word, one) for one in known.split()))
+
+
+def _is_build(word: str, known: str) -> bool:
+    one, other = (re.match(r"([a-z]+)[-_]?([\d.]*)", text.lower()) for text in (word, known))
+    if one is None or other is None:
+        return word == known
+    families = [_COMPILER.get(found[1], found[1]) for found in (one, other)]
+    return families[0] == families[1] and f"{other[2]}.".startswith(f"{one[2]}." if one[2] else "")
 
 
 def _word(text: str, factor: str, pattern: str, level: str, out: ParsedName) -> str:

@@ -1,0 +1,90 @@
+"""Options, environment and modules: the settings in which runs of a cell differ distinguish them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Set
+from typing import Any
+
+from analysis.base.words import STAMPS
+from analysis.importing import launch, modules
+from analysis.importing.draft import Draft, cell
+from analysis.importing.groups import stem
+
+_Member = tuple[Draft, dict[str, str]]  # a run and its settings
+_SOURCE = "launch line and environment"
+
+
+def distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
+    """Distinguish runs by the options and settings in which runs of a cell differ; say so, a line each."""
+    given: dict[str, list[_Member]] = defaultdict(list)
+    for draft in drafts:
+        settings = _settings(draft)
+        if settings or draft.value("modules"):
+            draft.add({"settings": settings}, _SOURCE)
+            given[draft.application].append((draft, settings))
+    return [line for application, members in given.items() for line in _distinguish(application, members)]
+
+
+def _distinguish(application: str, members: Sequence[_Member]) -> Iterator[str]:
+    cells: dict[tuple[Any, ...], list[dict[str, str]]] = defaultdict(list)
+    for draft, settings in members:
+        cells[cell(draft)].append(settings)
+    # What a table states by hand is a factor wherever it varies, other settings only within a cell.
+    by_hand = [draft.value("given_options") or {} for draft, _ in members]
+    found = [*launch.varying(by_hand), *(name for one in cells.values() for name in launch.varying(one))]
+    if not found:
+        return
+    names = list(dict.fromkeys(found))
+    lines_of = {_launch_line(draft) for draft, _ in members}
+    launchers = {name for line in lines_of for name in launch.options(line, of_launcher=True)}
+    # A run of which it is not known whether it had these options has no default.
+    known = [
+        (draft, settings)
+        for draft, settings in members
+        if settings.keys() & {*names} or {*names} - _open(draft, names, launchers)
+    ]
+    levels = {launch.level(settings, names) for _, settings in known}
+    for draft, settings in known:
+        draft.add({"options": launch.level(settings, names)}, _SOURCE)
+    yield f"{application}: options are {', '.join(sorted(levels)[:6])}, which vary between runs"
+
+
+def _settings(draft: Draft) -> dict[str, str]:
+    """Return all options and settings of a run, and the releases of the modules that it loaded."""
+    line = _launch_line(draft)
+    stated = launch.options(line) if line else {}
+    # Outputs that have the name of the run's own file, or a date in their name, only count.
+    own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}
+    settings = {
+        name: value
+        for name, value in stated.items()
+        if name == "program" or (stem(value.rpartition("/")[2]) not in own and not STAMPS.search(value))
+    }
+    for name in ("environment", "grid", "given_options"):
+        settings |= draft.value(name) or {}
+    loaded = modules.releases(str(draft.value("modules") or "").split())
+    return settings | {f"{launch.MODULE}{name}": release for name, release in loaded.items()}
+
+
+def _launch_line(draft: Draft) -> str:
+    """Return how a run was started: as recorded, else as its profile, its output or its script says."""
+    stated_by = ("program", "launch", "command")
+    return str(draft.certain("command") or next(filter(None, map(draft.value, stated_by)), ""))
+
+
+def _open(draft: Draft, names: Sequence[str], launchers: Set[str]) -> Set[str]:
+    """Return the settings of which it is not known whether a run had them.
+
+    A program's own command, as in a jobspec of Flux, says nothing of its launcher.
+    """
+    line = _launch_line(draft)
+    of_modules = {name for name in names if name.startswith(launch.MODULE)}
+    unknown = set() if draft.value("modules") else of_modules
+    if draft.value("given_options") or launch.has_launcher(line):
+        return unknown
+    if line:
+        return unknown | launchers
+    stated = of_modules
+    if draft.value("environment"):
+        stated = stated | {name for name in names if re.fullmatch(r"[A-Z][A-Z0-9_]+", name)}
+    return unknown | ({*names} - stated)
