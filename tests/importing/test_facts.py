@@ -431,12 +431,41 @@ def test_openfoam__its_log_lists_the_hosts_of_all_processes(
 
 def test_openfoam__its_programs_are_no_repeats_of_each_other(tmp_path: Path, imported: Imported) -> None:
     (tmp_path / "tree").mkdir()
-    steps = [openfoam(name, ("n1",), clock=9.5) for name in ("blockMesh", "decomposePar", "simpleFoam")]
+    steps = [openfoam(name, ("n1",), clock=9.5) for name in ("potentialFoam", "simpleFoam")]
     (tmp_path / "tree" / "slurm-77.out").write_text("".join(steps))
     found = imported(tmp_path / "tree").values()
     assert {(one["options"], one["repeat"], one["version"]) for one in found} == {
-        (f"program={name}", 1, "v1712") for name in ("blockMesh", "decomposePar", "simpleFoam")
+        (f"program={name}", 1, "v1712") for name in ("potentialFoam", "simpleFoam")
     }
+
+
+def test_openfoam__programs_that_prepare_a_case_are_no_runs(
+    tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The logs of a case as `runApplication` names them, one file of a whole job, and a mesh alone."""
+    case, mesh = tmp_path / "tree" / "motorbike-8ranks", tmp_path / "tree" / "mesh"
+    for folder in (case, mesh):
+        folder.mkdir(parents=True)
+    for name in ("blockMesh", "snappyHexMesh", "decomposePar"):
+        (case / f"log.{name}").write_text(openfoam(name, ("n1",), clock=9.5))
+    (case / "log.simpleFoam").write_text(openfoam("simpleFoam -parallel", ("n1", "n2"), clock=104.0))
+    (mesh / "log.checkMesh").write_text(openfoam("checkMesh", ("n1",), clock=3.0))
+    solved = openfoam("pimpleFoam -parallel", ("n1", "n2"), clock=55.0)
+    before = openfoam("blockMesh", ("n1",), clock=9.5)
+    begin = before.count("\n") + 1  # below the banner
+    job = before + solved + openfoam("reconstructPar", ("n1",), clock=2.0)
+    (tmp_path / "tree" / "slurm-77.out").write_text(job)
+    found = imported(tmp_path / "tree")
+    assert {(one["run"], one["ranks"], one["nodes"]) for one in found.values()} == {
+        ("motorbike-8ranks", 8, 2),
+        ("slurm-77-part1", 8, 2),
+    }
+    said = capsys.readouterr().out
+    assert "mesh/log.checkMesh" in said
+    assert "is a log of checkMesh of OpenFOAM, which prepares a case, and no output is in its folder" in said
+    by_run = {one["run"]: one["imported"] for one in found.values()}
+    assert "motorbike-8ranks/log.decomposePar" in by_run["motorbike-8ranks"]["beside"]
+    assert by_run["slurm-77-part1"]["files"][0]["lines"] == [begin + 1, begin + solved.count("\n")]
 
 
 def test_cpu__a_brand_that_is_unknown_leaves_what_the_path_says(tmp_path: Path, imported: Imported) -> None:

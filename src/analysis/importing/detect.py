@@ -22,9 +22,11 @@ from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import search, unknown
 from analysis.readers.base import as_utf8
+from analysis.readers.merits.formats.openfoam import UTILITIES
 from analysis.readers.text import decode, may_match
 from analysis.schema.registry import blank
 
+UTILITY_LOG = "log of"  # what a file is that belongs beside the runs of its folder
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
 # What quotes outputs, or is a program: never an output itself.
 _QUOTES = set(
@@ -116,7 +118,13 @@ class Observation:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
     batch: str = ""  # the batch system
+    cut: bool = False  # whether results of programs that are no benchmark were left out of it
     kept: bool = False  # whether it is in the campaign already, and not in the tree
+
+    @property
+    def several(self) -> bool:
+        """Whether its results are parts of it, and none is the whole file."""
+        return len(self.parts) > 1 or self.cut
 
     @property
     def name(self) -> str:
@@ -250,6 +258,19 @@ def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFi
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
+        _leave_out_utilities(source)
+
+
+def _leave_out_utilities(source: Observation) -> None:
+    """Leave out what programs of OpenFOAM print that prepare a case; a log of these alone is no result."""
+    programs = [str(part.facts.get("grid", {}).get("program", "")) for part in source.parts]
+    own = [part for part, program in zip(source.parts, programs, strict=True) if program not in UTILITIES]
+    if len(own) < len(source.parts):
+        source.cut, source.parts = bool(own), own
+    if source.parts or not programs:
+        return
+    source.role, source.facts = "beside", {}
+    source.what = f"{UTILITY_LOG} {', '.join(dict.fromkeys(programs))} of OpenFOAM, which prepares a case"
 
 
 def _are_copies(parts: Sequence[ResultPart], ranks: int | None) -> bool:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analysis.base.words import STAMPS
-from analysis.importing.detect import Observation, ResultPart
+from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
 _ENDINGS = re.compile(
     r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
@@ -74,7 +74,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
     for source in known:
         source.job = _recorded_job(source, out.jobs)
     runs = [
-        RunFiles(source, part, at if len(source.parts) > 1 else 0, job=str(part.facts.get("job", "")))
+        RunFiles(source, part, at if source.several else 0, job=str(part.facts.get("job", "")))
         for source in known
         if source.role == "result"
         for at, part in enumerate(source.parts, 1)
@@ -94,7 +94,8 @@ def group(observations: Iterable[Observation]) -> Grouping:
     counts = Counter(run.job for run in out.runs)
     for run in out.runs:
         # Results of one file are of one job, whether its number is known or not.
-        run.alone = counts[run.job] == 1 if run.job else len(run.main.parts) < 2
+        alone = counts[run.job] == 1 if run.job else len(run.main.parts) < 2
+        run.alone = alone and not run.main.cut
     return out
 
 
@@ -327,7 +328,7 @@ def _attach(source: Observation, index: _Index, out: Grouping) -> None:
     if source.role == "profile" and len(found) > 1:
         ranks = source.facts.get("ranks")
         found = [run for run in found if run.part and run.part.facts.get("ranks") == ranks] or found
-    if len(found) == 1 and _belongs(source, found[0]):
+    if len(found) == 1 and _belongs(source, found[0]) and not source.what.startswith(UTILITY_LOG):
         found[0].files.append(source)
         found[0].main.job = found[0].main.job or source.job
     elif source.role == "beside":

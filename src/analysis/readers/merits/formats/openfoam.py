@@ -6,6 +6,21 @@ import re
 from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import contains, number
 
+# Programs that make, divide, check and convert what a solver reads and writes: no benchmark by themselves.
+UTILITIES = set(
+    "addLayers applyBoundaryLayer autoPatch blockMesh cartesianMesh changeDictionary "  # noqa: SIM905
+    "checkMesh collapseEdges combinePatchFaces createBaffles createPatch createZones "
+    "decomposePar deformedGeom extrudeMesh extrudeToRegionMesh flattenMesh "
+    "fluent3DMeshToFoam fluentMeshToFoam foamDictionary foamListTimes foamToEnsight "
+    "foamToVTK gmshToFoam ideasUnvToFoam insideCells makeFaMesh mapFields mapFieldsPar "
+    "mergeMeshes mergeOrSplitBaffles mirrorMesh moveDynamicMesh objToVTK orientFaceZone "
+    "patchSummary polyDualMesh postProcess reconstructPar reconstructParMesh "
+    "redistributePar refineHexMesh refineMesh refineWallLayer renumberMesh rotateMesh "
+    "sample setExprFields setFields setSet setsToZones singleCellMesh snappyHexMesh "
+    "splitCells splitMeshRegions stitchMesh subsetMesh surfaceAutoPatch surfaceCheck "
+    "surfaceConvert surfaceFeatureExtract surfaceFeatures surfaceGenerateBoundingBox "
+    "surfaceOrient surfaceSubset surfaceTransformPoints topoSet transformPoints zipUpMesh".split()
+)
 _EXEC = re.compile(rb"\bExec +: ")
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
 _HOST = r'^Host +: +"(?P<host>[^"]+)"'
