@@ -11,7 +11,7 @@ import pytest
 from analysis import cli
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.measure import declare, matrix, nodes
+from analysis.measure import declare, matrix, nodes, outline, record
 
 ROOT = Path(__file__).parents[2]
 # Slurm 22.05.8's `scontrol show node`, with the host's and the release's name of the kernel shortened.
@@ -153,6 +153,80 @@ def test_new_campaign__the_input_is_a_file_or_a_folder(
     assert cli.main(["new-campaign", "foam", *flags, "openfoam", "--input", str(tmp_path)]) == 0
     launch = project.load_yaml(elsewhere / "config/clusters/foam.yaml")["launch"]
     assert launch["applications"]["openfoam"]["inputs"] == str(tmp_path)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that alone is in PATH, with programs that do nothing; they are linked to no library."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("lmp", "nwchem.mpich", "nwchem.openmpi", "icoFoam", "mpirun.openmpi", "osu_bw", "wave"):
+        (folder / name).write_text("#!/bin/sh\n", encoding="ascii")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("flags", "program"),
+    [
+        ("--application lammps", "lmp"),
+        ("--application nwchem", "nwchem.openmpi"),  # as Debian calls it
+        ("--application nwchem --mpi MPICH~4.2", "nwchem.mpich"),
+        ("--application openfoam --input case", "icoFoam"),  # as the input says
+        ("--application osu --case bw", "osu_${case}"),
+        ("--application wave --done all~done", "wave"),  # as it is called; no reader knows its output
+        ("--application lammps --done all~done", "lmp"),  # another way to start a known one
+        ("--application lammps --binary /opt/lmp", "/opt/lmp"),
+        ("--application gromacs", "/path/to/gromacs"),
+        ("--application lammps --scontrol nodes.txt", "/path/to/lammps"),  # of another machine
+    ],
+)
+def test_new_campaign__takes_the_program_in_path(
+    elsewhere: Path, programs: Path, capsys: pytest.CaptureFixture[str], flags: str, program: str
+) -> None:
+    (elsewhere / "case/system").mkdir(parents=True)
+    (elsewhere / "case/system/controlDict").write_text("application     icoFoam;\n", encoding="ascii")
+    given = [word.replace("~", " ") for word in flags.split()]
+    assert cli.main(["new-campaign", "mine", "--yes", "--nodes", "1", *given]) == 0
+    said = capsys.readouterr().out
+    launch = project.load_yaml(elsewhere / "config/clusters/mine.yaml")["launch"]
+    ((_, site),) = launch["applications"].items()
+    assert site["program"] == (program if program.startswith("/") else f"{programs}/{program}")
+    found = "/" not in program
+    assert ("which is in PATH; --binary gives another" in said) == found
+    assert ("where the program is" in said) == (program.startswith("/path/to"))
+    (library,) = launch["mpi"].values()
+    own = "scontrol" not in flags and library["family"] == "openmpi"
+    assert library.get("launcher") == ("mpirun.openmpi" if own else None)
+    assert len(planned("mine", elsewhere).runs) == 6
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        # As MPI_Get_library_version answers here, and by the manuals of the last two.
+        (
+            "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022",
+            "Open MPI 4.1.4",
+        ),
+        ("MPICH Version:      4.0.2\nMPICH Release date: Thu Apr  7 12:34:45 CDT 2022", "MPICH 4.0.2"),
+        (
+            "MVAPICH2 Version      :\t2.3.7\nMVAPICH2 Release date :\tWed March 02 22:00:00 EST 2022",
+            "MVAPICH2 2.3.7",
+        ),
+        ("Intel(R) MPI Library 2021.6 for Linux* OS\n", "Intel MPI 2021.6"),
+        ("HMPT 2.4", ""),
+        ("", ""),
+    ],
+)
+def test_outline__a_library_is_called_as_it_calls_itself(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, said: str, name: str
+) -> None:
+    monkeypatch.setattr(record, "linked", lambda program, _: {"libmpi.so.40": program})
+    monkeypatch.setattr(record, "mpi_library", lambda libraries, _: {"version": said})
+    assert outline.library_of(f"{programs}/lmp") == name
+    assert outline.library_of(f"{programs}/missing") == ""
 
 
 def test_new_campaign__flags_count_for_a_known_program_too(elsewhere: Path) -> None:

@@ -318,8 +318,9 @@ def _new_campaign(command: Any) -> None:
     listed = {
         "title": "one line", "application": "one of config/applications, or a new one",
         "nodes": "numbers like 1,2,4", "ranks-per-node": "numbers, all or half",
-        "binary": "path of the program", "input": "its input file, or the folder of its input files",
-        "engine": "the reader of its output, of a program that Benchbook cannot start",
+        "binary": "path of the program, if not that in PATH",
+        "input": "its input file, or the folder of its input files",
+        "engine": "the reader of its output, of a program that Benchbook cannot start; if none, times alone",
         "arguments": "its arguments, as one text", "done": "a text in the output of a good run",
         "cluster": "one of config/clusters, or the name of a new one", "partition": "in Slurm",
         "feature": "of nodes in Slurm", "account": "in Slurm",

@@ -60,6 +60,7 @@ def new_campaign(
     ranks = [
         one if one in ("all", "half") else _count(one, "--ranks-per-node") for one in _words(ranks_per_node)
     ]
+    flags["search"] = not scontrol  # of another cluster, this machine's programs say nothing
     lists: dict[str, Any] = {key: _split(flags.pop(key)) for key in ("cases", "mpi", "interconnect")}
     wanted = Wanted(name, nodes=counts, ranks_per_node=ranks, **lists, **flags)
     if manual:

@@ -169,7 +169,7 @@ class Checker:
         engine = application.content.engine
         # Importing the readers, which know their names, would take longer than the whole plan.
         places = (f"{engine}.py", f"{engine}/__init__.py", f"merits/formats/{engine}.py")
-        if not any((READERS / place).is_file() for place in places):
+        if engine and not any((READERS / place).is_file() for place in places):
             remedy = "name a module of src/analysis/readers"
             self._note(("engine",), f"there is no reader {engine!r}", remedy, application)
         parts: list[tuple[Where, Iterable[str], Iterable[str]]] = [(("launch", "files"), launch.files, OURS)]

@@ -1,7 +1,9 @@
 """A new campaign as files: its own, its cluster's and, of an unknown program, its application's."""
 
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from analysis.base.files import write_text
 from analysis.base.models import known
 from analysis.base.words import Level
 from analysis.datasets.applications import load_applications
+from analysis.measure import record
 from analysis.measure.declare import Family
 from analysis.measure.nodes import Kind, usual_counts
 from analysis.schema.campaigns import Application, ApplicationLaunch
@@ -28,6 +31,14 @@ _FAMILIES: dict[str, Family] = {
     "hp-mpi": "platformmpi",
     "ibverbs": "charm",
     "": "openmpi",
+}
+_CASE = "${case}"
+# How a library spells its version, by its own word.
+_VERSIONS = {
+    "Open MPI": re.compile(r"Open MPI v([\w.]+)"),
+    "MVAPICH2": re.compile(r"MVAPICH2 Version\s*:\s*([\w.]+)"),
+    "MPICH": re.compile(r"MPICH Version:\s*([\w.]+)"),
+    "Intel MPI": re.compile(r"Intel\(R\) MPI Library ([\w.]+)"),
 }
 _CAMPAIGN = (
     "# The runs to measure: `benchbook plan {name}` lists them, docs/measure.md shows how to start them.\n"
@@ -82,6 +93,7 @@ class Wanted:
     partition: str = ""
     feature: str = ""
     account: str = ""
+    search: bool = False  # whether the programs in PATH here are those of the nodes
 
 
 @dataclass
@@ -90,6 +102,7 @@ class Outline:
 
     files: dict[Path, str] = field(default_factory=dict)
     todo: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was chosen for you
 
     def write(self, base: Path) -> None:
         """Write all files; ConfigError, before any is written, if one is there already."""
@@ -107,7 +120,7 @@ class Outline:
     def report(self, base: Path) -> str:
         """Name the files that were written and what is left to fill in, a line each."""
         written = [f"wrote {path.relative_to(base)}" for path in self.files]
-        return "\n".join([*written, *(f"fill in: {one}" for one in self.todo)])
+        return "\n".join([*written, *self.notes, *(f"fill in: {one}" for one in self.todo)])
 
 
 def by_hand(wanted: Wanted, base: Path) -> Outline:
@@ -130,8 +143,10 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
     out = Outline()
     wanted, of = _own(wanted, base)
     launch, cases = _application(wanted, of, base, out)
-    libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
     path = base / "config" / "clusters" / f"{wanted.cluster or wanted.name}.yaml"
+    if wanted.search and not (wanted.cluster and path.is_file()):
+        wanted, kind = _found(wanted, kind, of, base, out)
+    libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
     if wanted.cluster and path.is_file():
         there = project.load_yaml(path).get("launch", {})
         libraries = list(wanted.mpi or list(there.get("mpi", {}))[:1])
@@ -150,6 +165,54 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
     text = _CAMPAIGN.format(name=wanted.name) + as_yaml(content)
     out.files = {project.declaration(wanted.name, base): text, **out.files, **_readme(wanted, base)}
     return out
+
+
+def _found(wanted: Wanted, kind: Kind, of: str, base: Path, out: Outline) -> tuple[Wanted, Kind]:
+    """Take the program in PATH if no path is given, and the MPI library that it is linked to."""
+    path = _application_file(of, base)
+    launch = models.load(Application, path, _source(path)).launch if path.is_file() else None
+    case = (wanted.cases or cases_of(of, base) or [""])[0]
+    names = names_of(of, launch, wanted)
+    if not wanted.binary and (program := in_path([name.replace(_CASE, case) for name in names], wanted.mpi)):
+        if _CASE in names[0]:  # a program for each case
+            program = str(Path(program).with_name(names[0]))
+        out.notes.append(f"took: {program}, which is in PATH; --binary gives another")
+        wanted = replace(wanted, binary=program)
+    if wanted.binary and not wanted.mpi and (library := library_of(wanted.binary.replace(_CASE, case))):
+        out.notes.append(f"took: {library}, to which it is linked; --mpi gives another")
+        kind = replace(kind, libraries=(library,))
+    return wanted, kind
+
+
+def names_of(application: str, launch: ApplicationLaunch | None, wanted: Wanted) -> list[str]:
+    """Return what the program of an application may be called in PATH: by its file, or by an input of it."""
+    if launch is None:
+        return [application]
+    names = list(launch.programs)
+    if launch.named_in and wanted.input:
+        with suppress(OSError):
+            text = (Path(wanted.input) / launch.named_in.file).read_text(encoding="utf-8", errors="replace")
+            names += re.findall(rf"^\s*{re.escape(launch.named_in.word)}\s+(\w+)", text, re.MULTILINE)
+    return names or [application]
+
+
+def in_path(names: Iterable[str], libraries: Sequence[str] = ()) -> str:
+    """Return the path of the first of some programs that is in PATH; empty if none is.
+
+    Debian adds the library to the name where it has several builds: ``nwchem.openmpi``. One of `libraries`
+    goes first.
+    """
+    ends = [f".{family_of(one)}" for one in libraries] + ["", ".openmpi", ".mpich"]
+    paths = (shutil.which(name + end) for name in names for end in ends)
+    return next((path for path in paths if path), "")
+
+
+def library_of(program: str) -> str:
+    """Return name and version of the MPI library that a program is linked to; empty if it has none."""
+    path = shutil.which(program) or ""
+    said = (record.mpi_library(record.linked(path, ""), "") or {}).get("version", "") if path else ""
+    found = ((name, pattern.search(said)) for name, pattern in _VERSIONS.items())
+    return next((f"{name} {match[1]}" for name, match in found if match), "")
 
 
 def _application_file(name: str, base: Path) -> Path:
@@ -201,7 +264,7 @@ def _application(
         out.files[path] = _APPLICATION.format(name=wanted.application) + text
         missing = "" if wanted.arguments else "its arguments"
         if of == wanted.application:
-            missing = "its arguments, and its figure of merit"
+            missing = "its figure of merit" if wanted.arguments else "its arguments, and its figure of merit"
         out.todo += [f"{source}: {missing}"] if missing else []
         return None, list(wanted.cases) or ["run"]
     launch = models.load(Application, path, source).launch
@@ -224,10 +287,12 @@ def _new_application(wanted: Wanted, of: str, base: Path) -> dict[str, Any]:
     engine = wanted.engine or (known.engine if known else "")
     there = known.launch if known else None
     done = wanted.done or (there.result.text if there else "")
-    if len(done) < 3 or not engine:
+    if len(done) < 3:
         what = "nothing says how to start" if known else "no application is called"
-        remedy = "give --done TEXT, a text in its output after a good run, and --engine READER, one of "
-        remedy += f"{', '.join(engines(base))}; {_can_start(base)}"
+        remedy = (
+            "give --done TEXT, a text in its output after a good run, and --engine READER if one of these "
+        )
+        remedy += f"reads its output: {', '.join(engines(base))}; {_can_start(base)}"
         raise ConfigError.at("--application", 0, f"{what} {wanted.application!r}", remedy)
     cases: dict[str, Any] = {case: {} for case in wanted.cases or ["run"]}
     file = "stdout.txt" if wanted.done or not there else there.result.file
@@ -280,7 +345,7 @@ def cluster(
         partition = wanted.partition or (kind.partitions[0] if kind.partitions else "")
         launch |= {name: text for name, text in _chosen(wanted, kind, partition).items() if text}
     named = zip(as_names(wanted.mpi), wanted.mpi, strict=True)
-    launch["mpi"] = {name: _library(text) for name, text in named}
+    launch["mpi"] = {name: _library(text, search=wanted.search) for name, text in named}
     for factor, levels in {"interconnect": as_names(wanted.interconnect), **wanted.levels}.items():
         if levels:
             launch[factor] = {level: {} for level in levels}
@@ -305,7 +370,7 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     if not wanted.binary:
         out.todo.append(f"{place}: where the program is, for /path/to (or give --binary)")
     program = wanted.binary or f"/path/to/{wanted.application}"
-    if wanted.application == "osu" and "${case}" not in program:
+    if wanted.application == "osu" and _CASE not in program:
         program += "/osu_${case}"
     cases = [] if launch is None else [launch.cases[case] for case in wanted.cases]
     names = sorted({name for case in cases for name in case.inputs})
@@ -323,10 +388,12 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     }
 
 
-def _library(name: str) -> dict[str, str]:
-    """Write the entry of an MPI library in a cluster's file."""
+def _library(name: str, *, search: bool = False) -> dict[str, str]:
+    """Write the entry of an MPI library in a cluster's file, with the launcher that is called as it."""
     family = family_of(name)
-    return {"family": family, "name": name, "start": "charmrun" if family == "charm" else "mpirun"}
+    entry = {"family": family, "name": name, "start": "charmrun" if family == "charm" else "mpirun"}
+    launcher = f"mpirun.{family}"
+    return entry | ({"launcher": launcher} if search and shutil.which(launcher) else {})
 
 
 def family_of(mpi: str) -> Family:

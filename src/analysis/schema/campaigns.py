@@ -438,6 +438,13 @@ class Result(Model):
     )
 
 
+class NamedIn(Model):
+    """A file of the inputs in which a line begins with a word and names the program."""
+
+    file: str
+    word: str
+
+
 class CaseValues(Model, extra="allow"):
     """Names for ${...}; local_size and target_time go into the record."""
 
@@ -480,6 +487,13 @@ class ApplicationLaunch(Model):
     )
     preload: bool = Field(True, description="false if no profiler can be preloaded")
     result: Result
+    programs: list[str] = Field(
+        [],
+        description="what the program is called in PATH, for new-campaign: the first that is there is taken",
+    )
+    named_in: Maybe[NamedIn] = Field(
+        None, description="the input that names the program, such as OpenFOAM's system/controlDict"
+    )
     files: Files = Field(
         {}, description="input files that are written for each run, name and content with ${...}"
     )
