@@ -94,10 +94,11 @@ def test_spec__processors_and_ranks(told: Found) -> None:
         for board, cpu, dimm in rate
         if dimm == "single rank"
     )
-    assert [round(pair, 3) for pair in pairs] == [1.025, 1.029, 1.047]
+    # The last three are Acer's; the other three makers have no gain beyond the rounding of their rates.
+    assert [round(pair, 3) for pair in pairs] == [1.0, 1.0, 1.0, 1.001, 1.025, 1.029, 1.047]
     ranks = told["published-spec2006", "lsdyna2014-mem-dual-rank-better"]
-    assert (ranks.estimate, ranks.n) == (pytest.approx(median(pairs)), 3)
-    assert ranks.verdict == "cannot tell"  # three pairs, each of two server models
+    assert (ranks.estimate, ranks.n) == (pytest.approx(median(pairs)), 7)
+    assert ranks.verdict == "cannot tell"  # its interval ends at exactly no gain
 
 
 def test_roce__slower_in_the_usual_cell(told: Found) -> None:

@@ -45,7 +45,8 @@ def found(value: float, low: float, high: float, level: float = 0.95) -> Finding
         ("speedup", "about, value: 5, tolerance: 10%", (0.9, 5.0), "cannot tell"),
         ("speedup", "about, value: 5, tolerance: 10%", (0.9, 1.1), "does not hold"),
         ("speedup", "about, value: 5, tolerance: 10%", (0.8, 0.9), "does not hold"),
-        ("speedup", "at-least, value: 1", (1.0, 1.2), "holds"),
+        ("speedup", "at-least, value: 1", (1.01, 1.2), "holds"),
+        ("speedup", "at-least, value: 1", (1.0, 1.2), "cannot tell"),  # rounded figures tie
         ("speedup", "at-least, value: 1", (0.99, 1.2), "cannot tell"),
         ("speedup", "at-least, value: 1", (0.8, 0.99), "does not hold"),
         ("speedup", "at-least, value: 7", (3.0, 4.0), "holds in direction, smaller"),
@@ -78,6 +79,14 @@ def test_verdicts__where_the_interval_lies(
 ) -> None:
     low, high = interval
     assert judge(one(tmp_path, quantity, expect), found((low + high) / 2, low, high))[0] == word
+
+
+def test_verdicts__an_interval_that_ends_at_no_effect_shows_no_lead(tmp_path: Path) -> None:
+    claimed = one(tmp_path, "speedup", "at-least, value: 1")
+    assert judge(claimed, found(1.001, 1.0, 1.05)) == ("cannot tell", "the interval ends at no effect")
+    assert judge(claimed, found(1.01, 1.001, 1.05))[0] == "holds"
+    twice = one(tmp_path, "speedup", "at-least, value: 2")
+    assert judge(twice, found(2.5, 2.0, 3.0))[0] == "holds"  # its bound is no neutral value
 
 
 @pytest.mark.parametrize("quantity", ["speedup", "level", "trend"])

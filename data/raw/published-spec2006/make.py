@@ -27,9 +27,13 @@ CPUS = {
     "Intel Xeon E5-2680 v2": "14", "Intel Xeon E5-2680": "12|13|14", "Intel Xeon X5670": "12",
     "Intel Xeon X5570": "11|12", "AMD Opteron 2384": "7", "AMD Opteron 2356": "7",
 }  # fmt: skip
-# Families of one maker with a single-rank and a dual-rank system: processors and compiler.
+# Families of one maker with a single-rank and a dual-rank system: system, processors, compiler, memory and
+# release of the operating system. Where these are equal, only the ranks differ, and the model of the server.
 FAMILIES = {
-    "Altos": (r"Altos (R360|R380|T350) F2", r"E5-26[235]0", "13.0.0.133"),
+    "Altos": (r"Altos (R360|R380|T350) F2", r"E5-26[235]0", "13.0.0.133", r"8 x 8 GB|16 x 8 GB", "6.3"),
+    "V2": (r"Huawei .* V2", r"E5-24(30L|40)", "12.1.0.225", r"12 x 8 GB", "6.2"),
+    "Actina": (r"ACTINA SOLAR 1[012]0 [SX]5", r"E3-1220 v2", "13.1.1.163", r"4 x 4 GB", "6.4"),
+    "GA-880GMA": (r"GA-880GMA-USB3", r"Phenom II X4 955", "4.2.4", r"4 x 4 GB", "11 SP1"),
 }
 VERSION = re.compile(r"(?:Version |Compiler (?:Professional )?|Compiler, )?(\d+\.\d+(?:\.\d+)*)")
 RANKS = {"1": "single rank", "2": "dual rank"}
@@ -73,8 +77,18 @@ def chosen(one: Mapping[str, Any]) -> list[str]:
     version, system, cpu = compiler(one), str(one["System"]), str(one["Processor."])
     if not float(one["Baseline"]) > 0:  # a result that was withdrawn
         return []
-    for family, (pattern, of, wanted) in FAMILIES.items():
-        if re.search(pattern, system) and re.search(of + "$", cpu) and version == wanted and rank(one):
+    for family, (pattern, of, wanted, memory, release) in FAMILIES.items():
+        alike = (
+            version == wanted
+            and re.search(memory, str(one["Memory"]))
+            and release in str(one["Operating.System"])
+        )
+        if (
+            re.search(pattern, f"{one['Hardware.Vendor.']} {system}")
+            and re.search(of + "$", cpu)
+            and alike
+            and rank(one)
+        ):
             return row(one, family, rank(one))
     majors = CPUS.get(cpu)
     told = majors and re.fullmatch(rf"(?:{majors})\..*", version)

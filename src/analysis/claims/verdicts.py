@@ -278,6 +278,9 @@ def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
     opposite = estimate.high < neutral if upward else estimate.low > neutral
     short = estimate.high < low if upward else estimate.low > high
     if estimate.low >= low and estimate.high <= high:
+        # Rounded figures tie: an interval that ends exactly there does not show that one side is ahead.
+        if neutral in (estimate.low, estimate.high) and neutral in (low, high):
+            return UNKNOWN, "the interval ends at no effect"
         return HOLDS, "the whole interval agrees with the claim"
     if opposite:
         return FAILS, "the effect is clear and goes the other way"
