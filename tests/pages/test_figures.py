@@ -296,7 +296,7 @@ def test_size_histogram__of_two_sizes_side_by_side_one_has_a_label() -> None:
 def test_size_histogram__labels_that_would_touch_are_turned(sizes: tuple[int, ...], turned: int) -> None:
     _, ax = figures.new_figure("measured", "mock")
     frame = pd.DataFrame({"size": sizes, "count": 1, "call": "MPI_Send"})
-    figures.size_histogram(frame, ax=ax, size="size", count="count", call="call")
+    figures.size_histogram(frame, ax=ax)
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {turned}
 
 

@@ -96,11 +96,11 @@ def commit(base: Path | None = None) -> str:
     return done.stdout.strip()
 
 
-def date_of(commit: str, base: Path | None = None) -> str:
+def date_of(commit: str) -> str:
     """Return the date of a commit as ``2026-03-01``; empty if git does not know it."""
     command = ["git", "show", "--no-patch", "--format=%cs", commit.removesuffix("-dirty") or "HEAD"]
     try:
-        done = subprocess.run(command, cwd=base or root(), capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=root(), capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return done.stdout.strip()

@@ -179,12 +179,9 @@ def _rows(reading: Reading) -> list[Mapping[str, Any]]:
 
 
 def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-
-
-def _same(one: Any, other: Any) -> bool:
     # NaN and NaT differ from themselves: blank in both readings is no change.
-    return bool(one == other) or bool(one != one and other != other)
+    pairs = [(one[key], other.get(key)) for key in one]
+    return one.keys() == other.keys() and all(a == b or (a != a and b != b) for a, b in pairs)
 
 
 def _unknown(end: Any) -> bool:

@@ -49,18 +49,18 @@ class Interval(Protocol):
         """The probability that the interval holds the truth, as a fraction."""
 
 
-def decimals(estimate: Interval, figures: int = 2) -> int:
-    """Return how many decimals an interval supports, some figures of its half width; below 0 for tens.
+def decimals(estimate: Interval) -> int:
+    """Return how many decimals an interval supports, two figures of its half width; below 0 for tens.
 
-    Without an interval as many as make one significant figure more than `figures` of the value. However
+    Without an interval as many as make three significant figures of the value. However
     narrow it is, no more than make `FIGURES` significant figures of its larger end.
     """
     width = (estimate.high - estimate.low) / 2 if _bounded(estimate) else 0.0
     if width > 0:
         most = FIGURES - 1 - math.floor(math.log10(max(abs(estimate.low), abs(estimate.high))))
-        return min(figures - 1 - math.floor(math.log10(width)), max(most, 0))
+        return min(1 - math.floor(math.log10(width)), max(most, 0))
     size = abs(estimate.value)
-    return figures - math.floor(math.log10(size)) if size > 0 else 0
+    return 2 - math.floor(math.log10(size)) if size > 0 else 0
 
 
 def number(estimate: Interval, unit: str) -> str:

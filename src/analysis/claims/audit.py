@@ -263,9 +263,9 @@ def _record(
     )
 
 
-def audit_path(report: str, base: Path | None = None) -> Path:
+def audit_path(report: str) -> Path:
     """Return the file that holds a report's audit."""
-    return (base or project.root()) / "config" / "audit" / f"{report}.yaml"
+    return project.root() / "config" / "audit" / f"{report}.yaml"
 
 
 def evaluate_report(report: str) -> list[Verdict]:

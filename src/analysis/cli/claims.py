@@ -38,7 +38,7 @@ def claim(
     before = path.read_text(encoding="utf-8")
     drafted = sentence.load_with(path, f"{before.rstrip()}\n\n{text}", [entry["id"]])
     print(f"{os.path.relpath(path)} gets:\n\n{text}")
-    _preview(drafted, entry["id"], campaigns or _testing(report))
+    _preview(drafted, entry["id"], campaigns or load_config()["reports"].get(report, ()))
     if asking and _ask("write it", "no").lower() not in ("y", "yes"):
         print("nothing written")
         return FINE
@@ -93,11 +93,6 @@ def _level(text: str) -> str | int | float:
     if re.fullmatch(r"\d+", text):
         return int(text)
     return float(text) if re.fullmatch(r"\d+\.\d+", text) else text
-
-
-def _testing(report: str) -> list[str]:
-    """Return the campaigns of this build that test a report."""
-    return list(load_config()["reports"].get(report, ()))
 
 
 def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,6 @@ from analysis.measure.declare import load
 from analysis.measure.matrix import expand
 from analysis.measure.nodes import Kind
 from analysis.measure.outline import Outline, Wanted, applications, by_hand, cases_of, engines, outline
-
-Ask = Callable[[str, str], str]
 
 
 def new_project(folder: str) -> int:

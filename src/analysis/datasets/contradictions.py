@@ -161,7 +161,10 @@ def _of_launch(row: Row, *, counted: bool) -> Iterator[str]:
     # Parts of one job with ranks of their own follow a colon.
     if not counted and asked.isdecimal() and ":" not in words and 0 <= row["ranks"] != int(asked):
         yield f"its command starts {asked} ranks, its record says {row['ranks']}"
-    recorded, own = (_families(text) for text in (str(row["mpi"]), Path(words[at]).name))
+    recorded, own = (
+        [name for name, pattern in _FAMILIES.items() if pattern.search(text)]
+        for text in (str(row["mpi"]), Path(words[at]).name)
+    )
     if len(recorded) == len(own) == 1 and recorded != own:
         yield f"its command is from {own[0]}, its record says {row['mpi']}"
 
@@ -184,10 +187,6 @@ def _options(words: list[str]) -> list[str]:
         if not word.startswith("-") and not value:
             return words[:at]
     return words
-
-
-def _families(text: str) -> list[str]:
-    return [name for name, pattern in _FAMILIES.items() if pattern.search(text)]
 
 
 def _of_options(row: Row, application: Application, command: str, what: str) -> Iterator[str]:

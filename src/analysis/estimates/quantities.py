@@ -127,14 +127,6 @@ def _quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
     return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
 
 
-def _percent_more(ratio: float) -> float:
-    return 100 * (ratio - 1)
-
-
-def _percent_less(ratio: float) -> float:
-    return 100 * (1 - ratio)
-
-
 def _base(question: Question, part: pd.DataFrame, name: str) -> tuple[float, str, str]:
     """Return the absolute value beside a ratio, its unit and its name."""
     unit = unit_of(question.variable, part) if question.scale == 1 or _printed(question) else ""
@@ -193,14 +185,14 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
 
 def _gain(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
     speed, text, note = _speed(question, treatment, baseline)
-    estimate = speed.transformed(_percent_more)
+    estimate = speed.transformed(lambda ratio: 100 * (ratio - 1))
     return estimate, f"{text}, a gain of {estimate.value:.3g} %{note}"
 
 
 def _reduction(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
     between = on_other_days(treatment, baseline)
     ratio, note = ratio_of(question.variable, treatment, baseline, between_days=between)
-    estimate = ratio.transformed(_percent_less)
+    estimate = ratio.transformed(lambda less: 100 * (1 - less))
     return estimate, f"1 - {_quotient(treatment, baseline, ratio)} {estimate.value:.3g} % less{note}"
 
 
@@ -325,7 +317,10 @@ def _saturation(
     are clear needs each; that any of them is short, the intervals that hold for all of them at once.
     """
     levels = [float(part[compare.factor].iloc[0]) for part in parts]
-    steps = tuple(faster(question, b, a)[0].transformed(_percent_more) for a, b in itertools.pairwise(parts))
+    steps = tuple(
+        faster(question, b, a)[0].transformed(lambda speed: 100 * (speed - 1))
+        for a, b in itertools.pairwise(parts)
+    )
     bar = 100 * question.threshold
 
     def first(fails: Callable[[Estimate], bool], otherwise: float) -> float:

@@ -168,9 +168,7 @@ def _of_one_kind(campaign: Campaign, select: Mapping[str, Any] | None) -> pd.Dat
     return runs
 
 
-def mean_shares(
-    campaign: Campaign, of: str, select: Mapping[str, Any] | None = None, *, least: float = 1.0
-) -> pd.DataFrame:
+def mean_shares(campaign: Campaign, of: str, select: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """Share of each call in MPI ``time``, or in the ``count`` of calls, of runs of one kind.
 
     Columns ``call median low high n``, in percent, the largest first; calls as in `call_shares`. No row if
@@ -178,7 +176,7 @@ def mean_shares(
     selected, or the runs differ in a factor.
     """
     runs = _of_one_kind(campaign, select)
-    found = call_shares(campaign, runs[runs["timing"]] if of == "time" else runs, least, of=of)
+    found = call_shares(campaign, runs[runs["timing"]] if of == "time" else runs, of=of)
     # A run that never makes a call has a share of 0, which is no missing value.
     full = found.pivot(index="run", columns="call", values="share").fillna(0.0)
     table = summary(full.melt(value_name="share"), ["call"], "share")

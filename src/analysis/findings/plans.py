@@ -236,7 +236,7 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
     for cluster, part in frame.groupby("cluster", sort=True):
         most = int(part["ranks_per_node"].max())
         full = part[part["ranks_per_node"] == most]
-        parts: dict[str, Level] = {name: _commonest(full[name]) for name in PARTS}
+        parts: dict[str, Level] = {name: str(full[name].mode().iloc[0]) for name in PARTS}
         where[str(cluster)] = {"ranks_per_node": most, **parts}
     if len(where) < 2:
         return
@@ -266,10 +266,6 @@ def _together(one: Measured, frame: pd.DataFrame, timed: bool) -> Iterator[Plan]
         names = (factor, BY_NAME[factor].follows or "nodes")
         topic = next(topic for name in names for topic in BY_NAME[name].topics)
         yield Plan(one, factor, topic, varying, pair.rows, (levels,), levels[::-1], where, aliased=True)
-
-
-def _commonest(levels: pd.Series) -> str:
-    return str(levels.mode().iloc[0])
 
 
 def _links(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Plan]:

@@ -54,9 +54,9 @@ def _days(campaign: Campaign) -> str:
     return str(starts.max().date()) if len(starts) else "not known"
 
 
-def _indented(content: Any, by: str = "  ") -> str:
+def _indented(content: Any) -> str:
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None)
-    return "\n".join(f"{by}{line}" for line in text.rstrip().splitlines())
+    return "\n".join(f"  {line}" for line in text.rstrip().splitlines())
 
 
 def as_entry(one: Conclusion) -> dict[str, Any]:

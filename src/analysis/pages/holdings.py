@@ -13,7 +13,6 @@ from analysis.pages import figures
 from analysis.pages.notebook import Book, TextTable, closing, shown
 from analysis.schema.factors import FACTORS, is_known
 
-_MOST = 60  # kinds of run in the table
 _LEVELS = 12  # of a factor
 
 

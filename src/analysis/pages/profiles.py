@@ -92,7 +92,7 @@ def claimed(reports: Iterable[Report], variable: str) -> dict[str, float]:
     }
 
 
-def call_sentences(table: pd.DataFrame, whole: str, *, most: int = 3) -> str:
+def call_sentences(table: pd.DataFrame, whole: str) -> str:
     """Name the largest shares: ``MPI_Recv 36.1 %, MPI_Allreduce 27.0 % of MPI time``.
 
     An empty table is that of runs whose times may not be used.
@@ -101,6 +101,6 @@ def call_sentences(table: pd.DataFrame, whole: str, *, most: int = 3) -> str:
         return (
             f"There are no shares of {whole}: the times of these runs must not be used, as their records say."
         )
-    rows = table[table["call"] != "other"].head(most)
+    rows = table[table["call"] != "other"].head(3)
     listed = ", ".join(f"{row.call} {row.median:.1f} %" for row in rows.itertuples())
     return f"{listed} of {whole} (n = {int(table['n'].min())})."

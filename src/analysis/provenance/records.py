@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -186,13 +186,10 @@ def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         last = entries[0]
         for entry in entries[1:]:
             seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
-            if seconds > _CLOCKS and entry[2] not in listed and _alone(entry[3], last[3]):
+            alone = any(run["timing"] and run["concurrent_jobs"] == 1 for run in (entry[3], last[3]))
+            if seconds > _CLOCKS and entry[2] not in listed and alone:
                 listed.add(entry[2])
                 both = f"together with run {_run(last[2])}; one of them says alone"
                 what = f"ran on {node} for {seconds:.1f} s {both}"
                 yield Fault(entry[2], 0, what, "set timing to false in both, or correct concurrent_jobs")
             last = max(last, entry, key=lambda entry: entry[1])
-
-
-def _alone(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return any(run["timing"] and run["concurrent_jobs"] == 1 for run in (one, other))

@@ -20,7 +20,7 @@ FORMAT = Format(engine="tau", kind="profile", tool="TAU")
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether some bytes begin as a profile of TAU."""
-    return _is_thread(head) or _is_merged(head)
+    return _FIRST_LINE.match(head) is not None or _is_merged(head)
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -140,11 +140,6 @@ _TITLE = b" templated_functions"
 _FIRST_LINE = re.compile(rb"(\d{1,9}) templated_functions(?:_MULTI_([A-Z0-9_:]{1,80}))?")
 _NAME = re.compile(r"profile\.(\d{1,7})\.(\d{1,7})\.(\d{1,7})(?!\d)")
 _CUT = "the file is cut; kept what is whole"
-
-
-def _is_thread(head: bytes) -> bool:
-    """Tell whether some bytes begin as a profile of one thread."""
-    return _FIRST_LINE.match(head) is not None
 
 
 def _read_thread(data: bytes, source: str) -> xr.Dataset:

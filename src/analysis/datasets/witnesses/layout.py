@@ -18,7 +18,6 @@ from analysis.datasets.witnesses import arithmetic
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
 
 # Options of launchers that fix a factor: those of srun, Open MPI, MPICH and Intel MPI.
-_ANY = re.compile(r"--(?:map-by|host|ntasks-per-node|nodes|cpus-per-task|npernode)\b")
 _OPTIONS: tuple[tuple[str, str], ...] = (
     ("ranks_per_node", r"(?:--map-by |--map-by=)?ppr:(\d+):node\b"),
     ("ranks_per_node", r"(?:--ntasks-per-node[= ]|--npernode[= ]|-npernode |-ppn |-perhost )(\d+)\b"),
@@ -271,9 +270,6 @@ def program(command: str) -> str:
     """Return the path of the program that a launch line starts: the last that is one; empty without."""
     paths = [word for word in shell.split(command) if _PATH.fullmatch(word) and "/" in word.rstrip("/")]
     return next((word for word in reversed(paths) if not re.search(r"\.\w{1,4}$", word)), "")
-
-
-_BUILT = ("mpi", "build", "version", "tuning")
 
 
 @witness("program of the launch line", "build and MPI library of the record")

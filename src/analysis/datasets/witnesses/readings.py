@@ -30,7 +30,7 @@ class LogDigest:
     """A power log: its file, where it measures, its first and last reading, and W of each meter.
 
     `watts` has mean, least, greatest and number of readings of each meter; `series` a checksum of the
-    readings of each, without times; empty for few readings or one value. `feeds` is the nodes of each meter.
+    readings of each, without times; empty for few readings or one value.
     """
 
     source: str
@@ -40,10 +40,9 @@ class LogDigest:
     interval: float
     watts: Mapping[str, tuple[float, float, float, int]]
     series: Mapping[str, str]
-    feeds: Mapping[str, tuple[str, ...]]
 
 
-def digest(ds: xr.Dataset, source: str, feeds: Mapping[str, tuple[str, ...]] | None = None) -> LogDigest:
+def digest(ds: xr.Dataset, source: str) -> LogDigest:
     """Shorten a dataset of kind ``power``."""
     stamps = ds["time"].values
     known = stamps[~np.isnat(stamps)]
@@ -66,7 +65,6 @@ def digest(ds: xr.Dataset, source: str, feeds: Mapping[str, tuple[str, ...]] | N
         float(ds.attrs.get("interval", np.nan)),
         watts,
         series,
-        dict(feeds or {}),
     )
 
 

@@ -20,23 +20,7 @@ from analysis.pages.figures.style import colour, legend_above, new_figure, use_s
 from analysis.pages.figures.svg import show, svg, zoomable
 
 __all__ = [
-    "colour",
-    "count_bars",
-    "from_zero",
-    "heatmap",
-    "interval_points",
-    "interval_rows",
-    "legend_above",
-    "new_figure",
-    "ratio_rows",
-    "share_bars",
-    "show",
-    "size_histogram",
-    "strip_height",
-    "strip_with_interval",
-    "svg",
-    "upper_bound",
-    "use_style",
-    "wrapped",
-    "zoomable",
-]
+    "colour", "count_bars", "from_zero", "heatmap", "interval_points", "interval_rows", "legend_above",
+    "new_figure", "ratio_rows", "share_bars", "show", "size_histogram", "strip_height", "strip_with_interval",
+    "svg", "upper_bound", "use_style", "wrapped", "zoomable",
+]  # fmt: skip

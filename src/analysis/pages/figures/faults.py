@@ -43,13 +43,9 @@ def faults(fig: Figure, description: str) -> list[str]:
     """
     texts = list(_texts(fig))
     found = [*_overlaps(texts), *_cut(fig, texts), *_identifiers(texts)]
-    for ax in _panels(fig):
+    for ax in (ax for ax in fig.axes if ax.get_label() != "<colorbar>" and ax.get_visible()):
         found += [*_unused(fig, ax), *_wide(ax), *_single(ax), *_crossed(ax, texts)]
     return list(dict.fromkeys([*found, *_claimed(fig, description)]))
-
-
-def _panels(fig: Figure) -> list[Axes]:
-    return [ax for ax in fig.axes if ax.get_label() != "<colorbar>" and ax.get_visible()]
 
 
 def _texts(fig: Figure) -> Iterator[Placed]:

@@ -49,32 +49,30 @@ def heatmap(matrix: ArrayLike, *, ax: Axes, label: str) -> Axes:
     return ax
 
 
-def size_histogram(
-    frame: pd.DataFrame, *, ax: Axes, size: str = "size", count: str = "count", call: str = "call"
-) -> Axes:
-    """Draw the number of messages by size and call, from one row per (call, size), size in B.
+def size_histogram(frame: pd.DataFrame, *, ax: Axes) -> Axes:
+    """Draw the number of messages by size and call: columns ``call size count``, size in B.
 
     Size is on a log2 axis with a separate 0, count on a log10 axis. Sizes below 0 (unknown) are left out and
     listed. Raises `ConfigError` if no message has a known size.
     """
-    known = frame[(frame[size] >= 0) & (frame[count] > 0)]
+    known = frame[(frame["size"] >= 0) & (frame["count"] > 0)]
     if known.empty:
         remedy = "it needs runs with a full profile of message sizes, by IPM or mpiP"
         raise refused("no message has a known size", f"{remedy}; name such runs, or take the page out")
-    table = known.groupby([call, size], sort=False)[count].sum().reset_index()
-    sizes = sorted(table[size].unique())
+    table = known.groupby(["call", "size"], sort=False)["count"].sum().reset_index()
+    sizes = sorted(table["size"].unique())
     positive = [s for s in sizes if s > 0]
     zero = np.log2(positive[0]) - 1.5 if positive else 0.0  # log2 has no place for 0: it gets its own
     place = {s: np.log2(s) if s > 0 else zero for s in sizes}
-    levels = [str(c) for c in table.groupby(call)[count].sum().sort_values(ascending=False).index]
-    table["order"] = [levels.index(str(c)) for c in table[call]]
-    table = table.sort_values([size, "order"])
-    lane = table.groupby(size).cumcount() - (table.groupby(size)[size].transform("size") - 1) / 2
-    table["x"] = [place[s] + 0.16 * i for s, i in zip(table[size], lane, strict=True)]
+    levels = [str(c) for c in table.groupby("call")["count"].sum().sort_values(ascending=False).index]
+    table["order"] = [levels.index(str(c)) for c in table["call"]]
+    table = table.sort_values(["size", "order"])
+    lane = table.groupby("size").cumcount() - (table.groupby("size")["size"].transform("size") - 1) / 2
+    table["x"] = [place[s] + 0.16 * i for s, i in zip(table["size"], lane, strict=True)]
     styles = looks(levels)
     for level in levels:
-        part = table[table[call].astype(str) == level]
-        xs, ys = part["x"].to_numpy(float), part[count].to_numpy(float)
+        part = table[table["call"].astype(str) == level]
+        xs, ys = part["x"].to_numpy(float), part["count"].to_numpy(float)
         shade, mark = styles[level]
         ax.vlines(xs, 0.7, ys, color=shade, linewidth=2, alpha=0.55)
         ax.plot(xs, ys, mark, color=shade, markersize=6.5, label=level)
@@ -90,7 +88,7 @@ def size_histogram(
     ax.set_xticks(places, names, rotation=45 if crowded else 0)
     ax.set(xlabel="message size", ylabel="messages (count)")
     legend_beside(ax)
-    unknown = float(frame.loc[frame[size] < 0, count].sum())
+    unknown = float(frame.loc[frame["size"] < 0, "count"].sum())
     if unknown:
         ax.set_title(f"{unknown:,.0f} calls of unknown size are not shown", size=9.5, color=GREY, loc="left")
     return ax

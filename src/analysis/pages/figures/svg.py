@@ -53,7 +53,9 @@ def svg(fig: Figure, *, description: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = _identify(_recolour(_reletter(text)), salt)
+    # The layout was measured in DejaVu Sans, which is wider than what a browser will take.
+    text = re.sub(r"'DejaVu Sans'[^;\"]*", _FONTS, text)
+    text = _identify(_recolour(text), salt)
     head = (
         f' role="img" aria-labelledby="{salt}-desc"><desc id="{salt}-desc">{html.escape(description)}</desc>'
     )
@@ -106,11 +108,6 @@ def _letter_powers(fig: Figure) -> None:
             axis.set_major_formatter(_Powers(major._base))  # type: ignore[attr-defined]
         if type(minor) is LogFormatterSciNotation:
             axis.set_minor_formatter(_Powers(minor._base, minor.labelOnlyBase))  # type: ignore[attr-defined]
-
-
-def _reletter(text: str) -> str:
-    # The layout was measured in DejaVu Sans, which is wider than what a browser will take.
-    return re.sub(r"'DejaVu Sans'[^;\"]*", _FONTS, text)
 
 
 def _recolour(text: str) -> str:

@@ -251,7 +251,7 @@ class MainFigure(NamedTuple):
     several: int
 
 
-def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = None) -> MainFigure | None:
+def figure(ds: xr.Dataset, name: str, *, case: str = "") -> MainFigure | None:
     """Return a named figure of a dataset of kind ``merits``; None if the file has none with a value.
 
     Of several it is the last, the largest or the smallest, as the format has it. With a `case` that the file
@@ -259,7 +259,7 @@ def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = No
     """
     names = ("merit", "case", "value", "unit", "resolution", "result", "line")
     columns = {key: ds.variables[key].values for key in names}
-    return _choose(columns, ds.attrs["which"], name, case=case, result=result)
+    return _choose(columns, ds.attrs["which"], name, case=case)
 
 
 def _choose(

@@ -167,11 +167,6 @@ def finish(log: MeterLog, layout: Layout, readings: MeterReadings, value: np.nda
     return readings
 
 
-def names_of(log: MeterLog, meters: list[str], labels: list[str]) -> list[str]:
-    """Name the meters of all columns of all rows' meters."""
-    return ["/".join(part for part in (m, label) if part) or "meter" for m in meters for label in labels]
-
-
 _HEAD = 65_536
 _BLOCK = 4 << 20  # larger blocks are no faster and take memory
 _LAST = 9e9  # s since 1970; what is beyond does not fit 64 bits of ns
@@ -259,7 +254,8 @@ def _assemble(log: MeterLog, layout: Layout, table: Any, *, quoted: bool) -> Met
     if not table.num_rows or times.null_count:
         return None
     code, meters = _meters(log, layout, table)
-    names = names_of(log, meters, [v[1] for v in layout.values] if len(layout.values) > 1 else [""])
+    labels = [value[1] for value in layout.values] if len(layout.values) > 1 else [""]
+    names = ["/".join(filter(None, (meter, label))) or "meter" for meter in meters for label in labels]
     if not quoted and any('"' in name for name in names):
         return None
     stamps = [block.view(np.int64) if block.dtype.kind == "M" else block for block in _blocks(times)]

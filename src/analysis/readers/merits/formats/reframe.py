@@ -38,7 +38,12 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     document = Document(data, source, "session_info")
     session = document.content.get("session_info")
     version = text_of(session, "version") or text_of(session, "data_version")
-    tests = list(_tests(document.content))
+    tests = [
+        test
+        for run in items(document.content, "runs")
+        for test in items(run, "testcases")
+        if isinstance(test, dict)
+    ]
     for result, test in enumerate(tests):
         check = "passed" if text_of(test, "result") in _PASSED else "failed"
         parts = (text_of(test, key) for key in ("display_name", "system", "partition", "environ"))
@@ -48,11 +53,6 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     if len(tests) == 1:
         document.output.facts["ranks"] = integer_of(tests[0], "num_tasks")
     return document.dataset(FORMAT, version)
-
-
-def _tests(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for run in items(report, "runs"):
-        yield from (test for test in items(run, "testcases") if isinstance(test, dict))
 
 
 def _values(test: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:

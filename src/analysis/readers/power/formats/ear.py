@@ -41,7 +41,7 @@ def parse(log: MeterLog) -> MeterReadings:
                 continue
             cell = dict(zip(header, cells, strict=False))
             found.append((cell.get("stepid", cell.get("step_id", "")), cell, number))
-    numbered = [entry for entry in found if not _reserved(entry[0])]
+    numbered = [entry for entry in found if not (entry[0].isdecimal() and integer(entry[0]) >= RESERVED_STEP)]
     # The script's energy contains that of its steps; alone it is that of an mpirun in it.
     for _, cell, number in numbered or [entry for entry in found if entry[0] == _BATCH]:
         _add(rows, cell, number)
@@ -49,10 +49,6 @@ def parse(log: MeterLog) -> MeterReadings:
     if "timestamp" in header:
         readings.longest = _LATE
     return readings
-
-
-def _reserved(step: str) -> bool:
-    return step.isdecimal() and integer(step) >= RESERVED_STEP
 
 
 def _add(rows: Rows, cell: dict[str, str], number: int) -> None:
