@@ -9,7 +9,7 @@ import pytest
 from analysis.base import project
 from analysis.claims import bands, unknowns
 from analysis.claims.model import load_report
-from analysis.estimates.campaign import load_campaign
+from analysis.estimates.campaign import NotCoveredError, load_campaign
 from analysis.model.inputs import Range
 
 SOURCE = "assumed: nobody has published one"
@@ -74,7 +74,7 @@ def test_judge__no_word_inside_rests_on_few_draws_or_has_no_effect_in_its_band()
         for claim in load_report(project.claims(name)).claims:
             try:
                 held = bands.judge(claim, campaign)
-            except bands.NotCoveredError:
+            except NotCoveredError:
                 continue
             if held.word != bands.INSIDE or claim.question.quantity not in ("speedup", "gain", "reduction"):
                 continue

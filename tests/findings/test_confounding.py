@@ -18,7 +18,7 @@ from analysis.base.words import Level
 from analysis.claims import Claim, Report, evaluate
 from analysis.claims.model import Expectation
 from analysis.decks.content import deck
-from analysis.estimates import confounding, spelling
+from analysis.estimates import conditions, confounding, spelling
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import HOST, Confounded, Remark
 from analysis.estimates.question import Comparison, Question
@@ -483,7 +483,7 @@ def test_remarks__a_drift_is_said() -> None:
     (one,) = conclusions(pooled(rows))
     assert one.word == "differs"
     assert one.sentence.endswith("). The rate of b fell by 21 % over 20 days")
-    assert confounding.drift(campaign(rows).runs.iloc[21:].assign(value=falling)) == pytest.approx(
+    assert conditions.drift(campaign(rows).runs.iloc[21:].assign(value=falling)) == pytest.approx(
         (-0.21, 20.0)
     )
 
@@ -495,7 +495,7 @@ def test_remarks__a_far_run_is_said() -> None:
     (one,) = conclusions(pooled(rows))
     # The median of b's values is 0.995: 0.4 / 0.995 = 0.402.
     assert one.sentence.endswith(". One run of b is at 0.4 times the median")
-    assert confounding.far_runs(pd.DataFrame({"value": values})) == pytest.approx((0.4 / 0.995, 1))
+    assert conditions.far_runs(pd.DataFrame({"value": values})) == pytest.approx((0.4 / 0.995, 1))
     slow = Remark("far", "b", 0.13, count=3)
     fast = Remark("far", "b", 2.4, count=2)
     assert spelling._remark("b", "rate", slow) == "3 runs of b are at as little as 0.13 times the median"
@@ -518,4 +518,4 @@ def test_remarks__plain_scatter_is_none(seed: int) -> None:
     values = np.exp(rng.normal(0, 0.03, 24)).tolist()
     runs = campaign(dated(10.0, days, values, mpi="a")).runs
     side = runs.assign(value=runs["figure_of_merit"])
-    assert list(confounding.remarks("mpi", side.iloc[::2], side.iloc[1::2])) == []
+    assert list(conditions.remarks("mpi", side.iloc[::2], side.iloc[1::2])) == []

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from analysis.base import project
-from analysis.base.modes import split, stated, told
+from analysis.base.facts import stated, told
+from analysis.base.modes import split
 from analysis.datasets.applications import load_applications
 from analysis.importing import make
 from analysis.importing.plan import ImportPlan, cell_name

@@ -18,6 +18,7 @@ from analysis.claims import bands
 from analysis.claims.model import Claim, load_report
 from analysis.datasets.campaign import TABLES, ingest
 from analysis.estimates.campaign import Campaign
+from analysis.model import ASSUMED
 from analysis.model.campaign import Cell, runs, step
 from analysis.model.draws import Draws, draw
 from analysis.model.inputs import Inputs, LinkFacts, Range, load
@@ -224,15 +225,15 @@ def test_runs__jobs_at_once_are_runs_that_count_once() -> None:
     assert (pairs["elapsed"].nunique() == 1).all()
     held = bands.judge(_claim("lsdyna2014", "place-two-jobs-77pct"), campaign)
     alone = frame[(frame["nodes"] == 32) & (frame["concurrent_jobs"] == 1)]
-    alone = alone[(alone["interconnect"] == "ib-fdr") & (alone["question"] == bands.ASSUMED)]
-    both = pairs.first()[pairs.first()["question"] == bands.ASSUMED]
+    alone = alone[(alone["interconnect"] == "ib-fdr") & (alone["question"] == ASSUMED)]
+    both = pairs.first()[pairs.first()["question"] == ASSUMED]
     gain = 100 * (2 * alone["elapsed"].to_numpy() / both["elapsed"].to_numpy() - 1)
     assert np.sort(held.answers.values) == pytest.approx(np.sort(gain))
 
 
 def test_runs__power_lies_between_idle_and_loaded() -> None:
     frame = _untouched(*SHANGHAI).runs
-    drawn = frame[frame["question"] == bands.ASSUMED]
+    drawn = frame[frame["question"] == ASSUMED]
     a_node = drawn["mean_power"] / drawn["nodes"]
     assert a_node.between(121, 320).all()
     assert drawn["energy"].to_numpy() == pytest.approx((drawn["mean_power"] * drawn["elapsed"]).to_numpy())

@@ -82,3 +82,16 @@ def test_ipm_versions__nested_regions_count_once():
     ds = parse_xml((OLD + OLD_END).replace(line, line + inner))
     table = ds.set_index(obs=["region", "call"])["count"].to_series().to_dict()
     assert table == {("ipm_global", "MPI_Allreduce"): 5, ("inner", "MPI_Send"): 1, ("loop", "MPI_Send"): 1}
+
+
+def test_ipm_versions__a_region_whose_calls_are_all_in_an_inner_one_has_none_of_its_own():
+    inner = b"""<regions n="1" >
+<region label="inner" nexits="1" wtime="1.0e+00" utime="0.0e+00" stime="0.0e+00" mtime="2.5e-01" id="2">
+<func name="MPI_Send" count="2" > 2.5000e-01 </func>
+</region>
+</regions>
+"""
+    line = b'<func name="MPI_Send" count="2" > 2.5000e-01 </func>\n'
+    ds = parse_xml((OLD + OLD_END).replace(line, line + inner))
+    rows = list(zip(ds["region"].values, ds["call"].values, ds["count"].values, strict=True))
+    assert rows == [("ipm_global", "MPI_Allreduce", 5), ("inner", "MPI_Send", 2)]

@@ -14,6 +14,9 @@ from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.base.files import read_bytes
 from analysis.readers import mpip
+from analysis.readers.base import Faults
+from analysis.readers.mpip.checks import check_collectives
+from analysis.readers.mpip.report import Bin, Times
 from analysis.schema import registry
 
 DATA = Path(__file__).parents[1] / "data/mpip"
@@ -168,6 +171,15 @@ def test_mpip__collective_histogram_is_held_against_the_sites():
     assert (
         "MPI_Barrier: 24 % of MPI time in this histogram, 48 % at its call sites" in ds.attrs["warnings"][0]
     )
+
+
+@pytest.mark.parametrize(("rows", "flags"), [(19, ["collective-time-differs"]), (20, [])])
+def test_mpip__a_histogram_of_twenty_rows_may_lack_some(rows: int, flags: list[str]) -> None:
+    """Half of 10 s is in the histogram, all at the call sites; mpiP prints twenty rows at most."""
+    bins = [Bin(at, "MPI_Barrier", "collective", 50 / rows, (0, 1, 0, 7)) for at in range(rows)]
+    obs = {"call": np.array(["MPI_Barrier"], dtype=object), "time": np.array([10.0]), "count": np.array([1])}
+    times = Times(app={0: 12.5}, mpi={0: 10.0}, mpi_total=10.0)
+    assert check_collectives(bins, obs, times, Faults("report.mpiP")) == flags
 
 
 def test_mpip__sites_are_held_against_mpi_time():

@@ -20,7 +20,8 @@ from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
 from analysis.measure.power.config import PowerPart
 from analysis.schema import profiles
-from analysis.schema.campaigns import Application, CampaignFile
+from analysis.schema.applications import Application
+from analysis.schema.campaigns import CampaignFile
 from analysis.schema.records import RunRecord
 from analysis.synthesis.truth import Truth
 

@@ -18,7 +18,8 @@ from analysis.measure.draft import repeated
 from analysis.provenance import manifest
 from analysis.provenance.crate import METADATA, SOURCES
 from analysis.readers.run import ended_well, records
-from analysis.schema.campaigns import DEFAULTS, Application
+from analysis.schema.applications import Application
+from analysis.schema.campaigns import DEFAULTS
 
 _MOST = 4 << 30  # B that a crate may expand to
 

@@ -12,7 +12,7 @@ from analysis import readers
 from analysis.base import models, project
 from analysis.readers.format import Format
 from analysis.readers.merits.output import figure
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 
 # Applications of published figures, whose output no reader reads.
 _UNREAD = {

@@ -29,7 +29,8 @@ from analysis.energy.attribution import attribute
 from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled
 from analysis.schema import registry, storage
-from analysis.schema.campaigns import Application, CampaignFile
+from analysis.schema.applications import Application
+from analysis.schema.campaigns import CampaignFile
 from analysis.schema.records import further
 from analysis.schema.registry import Columns, to_dataset
 

@@ -20,7 +20,7 @@ from analysis.base import shell, slurm
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
 _SLACK = 60.0  # s

@@ -34,7 +34,7 @@ from analysis.base.errors import Fault
 from analysis.base.files import UNPACKED, entries_below, printable, sha256
 from analysis.datasets.run import checksum, files_of
 from analysis.datasets.tables import RunTables
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 
 NAME = "fragments.sqlite"
 # The libraries that a run's numbers pass through.

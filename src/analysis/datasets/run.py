@@ -24,7 +24,7 @@ from analysis.datasets.witnesses.marks import Marks, marks
 from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.readers.run import ended_well, records
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 from analysis.schema.registry import blank
 
 # A reader that can do without a number still says that it is wrong.

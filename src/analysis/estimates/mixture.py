@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ConfigError
+from analysis.base.facts import WORD, differing, stated, told
 from analysis.base.models import known, one_or_more
-from analysis.base.modes import FEWEST, WORD, Split, differing, scatter_beside, split, stated, told
+from analysis.base.modes import FEWEST, Split, scatter_beside, split
 from analysis.base.words import Level
 from analysis.estimates.finding import parts, places_in_time
 from analysis.schema.campaigns import RunsAlike

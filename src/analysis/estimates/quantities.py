@@ -9,7 +9,7 @@ by which its findings are judged (`analysis.claims.verdicts`).
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import in_order
-from analysis.estimates import cost, sessions, stats, uncertainty
+from analysis.estimates import cost, sessions, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.confounding import confounded, on_other_days, remarks
+from analysis.estimates.conditions import on_other_days, remarks
+from analysis.estimates.confounding import confounded
 from analysis.estimates.differences import equality, ratio_of, trend
 from analysis.estimates.family import among
 from analysis.estimates.finding import (
@@ -36,8 +37,17 @@ from analysis.estimates.finding import (
 from analysis.estimates.groups import Groups, Pair, cells, groups, measured, strata
 from analysis.estimates.intervals import Array
 from analysis.estimates.matched import matched
-from analysis.estimates.measures import MEASURES, SETS, TIMES, unit_of
+from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.ratios import (
+    base_of,
+    better_is_more,
+    faster,
+    median_of,
+    of_medians,
+    quotient,
+    speed_of,
+)
 from analysis.estimates.stats import Estimate
 
 Findings = list[Finding]
@@ -86,57 +96,6 @@ def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> 
     return [replace(one, session=sessions.confined(question, campaign, one)) for one in found]
 
 
-def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
-    """Return the median of a group's values and a remark on its interval.
-
-    The interval includes the errors of meters and of rounding; so do all intervals below.
-    """
-    found = stats.median(part["value"], measuring_days(part))
-    return uncertainty.widened_for(variable, found, float, part)
-
-
-def _of_medians(function: Callable[..., Array], parts: Sequence[pd.DataFrame]) -> Estimate:
-    days = [measuring_days(part) for part in parts]
-    return stats.of_medians(function, *(part["value"] for part in parts), days=days)
-
-
-def better_is_more(question: Question, part: pd.DataFrame) -> bool:
-    """Tell whether "faster" means a larger value: a smaller time is a higher speed."""
-    more = MEASURES[question.variable].higher_is_better
-    return more and unit_of(question.variable, part) not in TIMES
-
-
-def faster(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str]:
-    """Say how many times one group is better than another, with the arithmetic."""
-    estimate, text, note = _speed(question, x, y)
-    return estimate, text + note
-
-
-def _speed(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str, str]:
-    upright = question.quantity == "equality" or better_is_more(question, x)
-    top, bottom = (x, y) if upright else (y, x)
-    ratio, note = ratio_of(question.variable, top, bottom, between_days=on_other_days(top, bottom))
-    text = f"{_quotient(top, bottom, ratio)} {ratio.value:.4g}"
-    counts = (ratio.n, ratio.n_baseline or 0)
-    return ratio.counted(*(counts if upright else counts[::-1])), text, note
-
-
-def _quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
-    """Spell two medians and how their ratio follows from them: in one, or from that of each day."""
-    medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
-    return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
-
-
-def _base(question: Question, part: pd.DataFrame, name: str) -> tuple[float, str, str]:
-    """Return the absolute value beside a ratio, its unit and its name."""
-    unit = unit_of(question.variable, part) if question.scale == 1 or _printed(question) else ""
-    return float(np.median(part["value"])), unit, name
-
-
-def _printed(question: Question) -> bool:
-    return question.variable == "figure_of_merit"
-
-
 # --- a treatment against a baseline --------------------------------------------------------------
 
 
@@ -175,7 +134,7 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
         compared=f"{group_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
         arithmetic=text,
         runs=runs_of(treatment, baseline),
-        base=_base(question, baseline, name),
+        base=base_of(question, baseline, name),
         equivalence=equivalence,
         stratum=group.stratum,
         confounded=confounded(compare, treatment, baseline),
@@ -184,7 +143,7 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
 
 
 def _gain(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
-    speed, text, note = _speed(question, treatment, baseline)
+    speed, text, note = speed_of(question, treatment, baseline)
     estimate = speed.transformed(lambda ratio: 100 * (ratio - 1))
     return estimate, f"{text}, a gain of {estimate.value:.3g} %{note}"
 
@@ -193,11 +152,11 @@ def _reduction(question: Question, treatment: pd.DataFrame, baseline: pd.DataFra
     between = on_other_days(treatment, baseline)
     ratio, note = ratio_of(question.variable, treatment, baseline, between_days=between)
     estimate = ratio.transformed(lambda less: 100 * (1 - less))
-    return estimate, f"1 - {_quotient(treatment, baseline, ratio)} {estimate.value:.3g} % less{note}"
+    return estimate, f"1 - {quotient(treatment, baseline, ratio)} {estimate.value:.3g} % less{note}"
 
 
 def _efficiency(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
-    speed, text, note = _speed(question, treatment, baseline)
+    speed, text, note = speed_of(question, treatment, baseline)
     more = float(treatment["ranks"].iloc[0] / baseline["ranks"].iloc[0])
     estimate = speed.transformed(lambda ratio: 100 * ratio / more)
     return estimate, f"{text}, over {more:g} times the ranks {estimate.value:.3g} %{note}"
@@ -222,7 +181,7 @@ def _mean_ratio(question: Question, compare: Comparison, found: list[Groups]) ->
         return np.asarray(bottom / top if question.quantity == "speedup" else 100 * (bottom / top - 1))
 
     parts = (*treatments, *baselines)
-    estimate = _of_medians(function, parts)
+    estimate = of_medians(function, parts)
     estimate, note = uncertainty.widened_for(question.variable, estimate, function, *parts)
     n, n_baseline = (min(map(len, side)) for side in (treatments, baselines))
     sums = [sum(float(part["value"].median()) for part in side) for side in (treatments, baselines)]
@@ -233,7 +192,7 @@ def _mean_ratio(question: Question, compare: Comparison, found: list[Groups]) ->
         + common(*parts),
         arithmetic=f"sums of {k} medians: {sums[0]:.4g} against {sums[1]:.4g}{note}",
         runs=runs_of(*parts),
-        base=(sums[1] / k, _base(question, baselines[0], name)[1], name),
+        base=(sums[1] / k, base_of(question, baselines[0], name)[1], name),
     )
 
 
@@ -278,7 +237,7 @@ def _ordering(
         compared=f"{' > '.join(names)}; {common(*parts)}",
         arithmetic=medians + uncertainty.note(question.variable, *parts),
         runs=runs_of(*parts),
-        base=_base(question, parts[-1], names[-1]),
+        base=base_of(question, parts[-1], names[-1]),
         steps=steps,
     )
 
@@ -382,7 +341,7 @@ def _growth(
         return np.asarray((a / b) / (c / d) if more else (b / a) / (d / c))
 
     parts = (*top, *bottom)
-    estimate = _of_medians(function, parts)
+    estimate = of_medians(function, parts)
     estimate, _ = uncertainty.widened_for(question.variable, estimate, function, *parts)  # the ratios say so
     n, n_baseline = min(len(top[0]), len(bottom[0])), min(len(top[1]), len(bottom[1]))
     steps, ratios = zip(*(faster(question, x, y) for x, y in (top, bottom)), strict=True)
@@ -493,26 +452,11 @@ QUANTITIES = {
         ),
         Quantity("gain", "%", "ratio", _in_pairs(_gain), "how much more the treatment does", neutral=0.0),
         Quantity(
-            "reduction",
-            "%",
-            "ratio",
-            _in_pairs(_reduction),
-            "how much less the treatment takes",
-            neutral=0.0,
+            "reduction", "%", "ratio", _in_pairs(_reduction), "how much less the treatment takes", neutral=0.0
         ),
+        Quantity("efficiency", "%", "share", _in_pairs(_efficiency), "speedup over the ratio of ranks"),
         Quantity(
-            "efficiency",
-            "%",
-            "share",
-            _in_pairs(_efficiency),
-            "speedup over the ratio of ranks",
-        ),
-        Quantity(
-            "equality",
-            "×",
-            "ratio",
-            _in_pairs(faster),
-            "whether the two differ by no more than the margin",
+            "equality", "×", "ratio", _in_pairs(faster), "whether the two differ by no more than the margin"
         ),
         Quantity("ordering", "×", "ratio", _in_order(_ordering), "whether each level is ahead of the next"),
         Quantity("trend", "τ", "word", _in_order(_trend), "Kendall's rank correlation along the levels"),
@@ -533,12 +477,7 @@ QUANTITIES = {
         ),
         Quantity("crossover", "×", "word", _crossover, "whether each side wins somewhere"),
         Quantity(
-            "cost",
-            "",
-            "level",
-            _cost,
-            "what the treatment saves in a year, or a year costs",
-            neutral=0.0,
+            "cost", "", "level", _cost, "what the treatment saves in a year, or a year costs", neutral=0.0
         ),
         Quantity(
             "level", "", "level", _level, "the measure itself: its median, or its range where it is exact"

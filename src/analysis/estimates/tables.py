@@ -22,8 +22,8 @@ from analysis.estimates.groups import (
     strata,
 )
 from analysis.estimates.measures import MEASURES, SENDING, display_unit
-from analysis.estimates.quantities import median_of
 from analysis.estimates.question import Question, Tariff
+from analysis.estimates.ratios import median_of
 from analysis.estimates.spelling import strata_names, stratum_names
 from analysis.estimates.stats import Estimate, median
 from analysis.estimates.uncertainty import POINT
@@ -54,7 +54,7 @@ def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
 def summary(
     frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_merit", variable: str = ""
 ) -> pd.DataFrame:
-    """Estimate the median of a column in each group, as `quantities.median_of` does for a verdict.
+    """Estimate the median of a column in each group, as `ratios.median_of` does for a verdict.
 
     A frame has one row a repeat. Columns of the result: `by` and ``median low high n confidence``, the last
     the level of the interval, as a fraction; ends and level are NaN where there is none, as of a single

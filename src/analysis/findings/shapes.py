@@ -15,8 +15,9 @@ from analysis.estimates.differences import p_of_difference, p_of_interaction
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import groups, strata
 from analysis.estimates.measures import MEASURES
-from analysis.estimates.quantities import better_is_more, findings
+from analysis.estimates.quantities import findings
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.ratios import better_is_more
 from analysis.estimates.spelling import Stratum, plain
 from analysis.estimates.stats import FEWEST, p_of_ranks
 from analysis.findings.conclusion import GAIN, GROWS, ORDERED, STOPS, THRESHOLD

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from analysis.importing.draft import COUNTS, Draft, Sourced
 from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 from analysis.schema.factors import TABLE
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to be that factor

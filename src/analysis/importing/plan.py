@@ -23,7 +23,7 @@ from analysis.importing.resolution import executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
 from analysis.importing.vocabulary import Value
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 
 _LONGEST = 90  # characters of a run's name
 # Folders that name no run.

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.modes import FEWEST, WORD, Split, differing, scatter_beside, split, stated, told
+from analysis.base.facts import WORD, differing, stated, told
+from analysis.base.modes import FEWEST, Split, scatter_beside, split
 from analysis.importing.draft import Draft, Sourced, cell
 from analysis.importing.resolution import number_repeats
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 from analysis.schema.factors import FACTORS, is_known, level_name
 
 _STATED = ("node_list", "queue", "feature", "job_name", "directory", "modules")

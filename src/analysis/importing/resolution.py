@@ -17,7 +17,7 @@ from analysis.importing.options import distinguish_by_options
 from analysis.importing.pattern import PathPattern
 from analysis.importing.table import FactTable
 from analysis.importing.vocabulary import Value, system
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 from analysis.schema.factors import TABLE
 
 # How a run was executed; everything else in a record remains in the file next to the output.

@@ -23,7 +23,7 @@ from analysis.importing.pattern import FACTORS
 from analysis.importing.plan import ImportPlan, cell_name, key, record
 from analysis.importing.tree import File, display_name
 from analysis.provenance import manifest
-from analysis.schema.campaigns import Application
+from analysis.schema.applications import Application
 
 README = "README.md"
 _KEPT = (

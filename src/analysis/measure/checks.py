@@ -14,16 +14,8 @@ from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import Declaration, Declared, level_of
 from analysis.measure.folders import OURS
-from analysis.schema.campaigns import (
-    DEFAULTS,
-    OF_MACHINE,
-    AdaptiveRepeats,
-    Application,
-    ApplicationLaunch,
-    Exclusion,
-    Matrix,
-    Subset,
-)
+from analysis.schema.applications import Application, ApplicationLaunch
+from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, AdaptiveRepeats, Exclusion, Matrix, Subset
 
 # What ${...} can stand for beside a case's own values.
 BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs", "input")

@@ -19,14 +19,8 @@ from analysis.base.words import Level
 from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
-from analysis.schema.campaigns import (
-    OF_MACHINE,
-    Application,
-    ApplicationLaunch,
-    CampaignFile,
-    Matrix,
-    Minutes,
-)
+from analysis.schema.applications import Application, ApplicationLaunch
+from analysis.schema.campaigns import OF_MACHINE, CampaignFile, Matrix, Minutes
 from analysis.schema.factors import BY_NAME
 
 PRESETS = Path(__file__).with_name("presets.yaml")

@@ -34,7 +34,8 @@ from analysis.measure.outline import (
     one_or_list,
 )
 from analysis.measure.progress import Cost, cost
-from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, Application, ApplicationLaunch, CampaignFile
+from analysis.schema.applications import Application, ApplicationLaunch
+from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, CampaignFile
 from analysis.schema.factors import BY_NAME, is_known, label
 
 # What "tuned" is for a family, of src/analysis/measure/presets.yaml.

@@ -19,7 +19,7 @@ from analysis.datasets.applications import load_applications
 from analysis.measure import record
 from analysis.measure.declare import Family
 from analysis.measure.nodes import Kind, usual_counts
-from analysis.schema.campaigns import Application, ApplicationLaunch
+from analysis.schema.applications import Application, ApplicationLaunch
 
 # How the name of a library begins -> its family; any other is taken as the last.
 _FAMILIES: dict[str, Family] = {

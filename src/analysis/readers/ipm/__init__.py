@@ -21,7 +21,7 @@ from analysis.base import files
 from analysis.readers import core
 from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
 from analysis.readers.format import Format
-from analysis.readers.ipm import banner, fast, observations, records
+from analysis.readers.ipm import banner, fast, observations, records, totals
 from analysis.readers.ipm.observations import Observations
 from analysis.readers.ipm.records import (
     MAX_RANKS,
@@ -218,16 +218,16 @@ def _drop(file: _File, task: int, offset: int, found: str) -> None:
     file.drop(offset, f"rank {file.tasks[task][1].rank}: {found}")
 
 
-def _totals(file: _File) -> Iterator[tuple[int, bytes, bytes, records.Total]]:
+def _totals(file: _File) -> Iterator[tuple[int, bytes, bytes, totals.Total]]:
     """Read the tasks that have no records, only sums by region."""
     for i, (segment, head) in enumerate(file.tasks):
         if segment.records is None:
             try:
-                totals = records.read_totals(file.data, segment)
+                sums = totals.read_totals(file.data, segment)
             except records.BadLineError as bad:
                 _drop(file, i, bad.offset, str(bad))
                 continue
-            for region, call, total in totals:
+            for region, call, total in sums:
                 yield head.rank, region, call, total
 
 
@@ -263,7 +263,7 @@ def _check_numbers(file: _File, obs: Observations, heads: list[Head]) -> None:
     stated = [
         (i, head.rank, sums)
         for i, (segment, head) in enumerate(file.tasks)
-        if segment.records is not None and (sums := records.summed_totals(file.data, segment)) is not None
+        if segment.records is not None and (sums := totals.summed_totals(file.data, segment)) is not None
     ]
     observations.check_totals(obs, file.calls, stated, line, file.faults)
     if all(segment.records is not None for segment, _ in file.tasks):

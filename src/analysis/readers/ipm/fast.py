@@ -15,7 +15,7 @@ from analysis.base.units import GIB
 from analysis.readers import core
 from analysis.readers.base import Faults, profile_dataset
 from analysis.readers.core import Array, Blocks, Column, Core, decoded
-from analysis.readers.ipm import observations, records
+from analysis.readers.ipm import observations, records, totals
 from analysis.readers.ipm.observations import Observations
 from analysis.readers.ipm.records import Names, Segment
 
@@ -208,7 +208,7 @@ def _check(
             at, ends = read.core.value("odd_task"), np.cumsum(tasks["rows"])
             rows = slice(int(ends[at] - tasks["rows"][at]), int(ends[at]))
             segment = Segment(0, len(read.odd), read.odd.find(b"\n<hash ") + 1, None, whole=True)
-            sums = records.summed_totals(read.odd, segment) or {}
+            sums = totals.summed_totals(read.odd, segment) or {}
             stated = [(at, int(ranks[at]), sums)]
             observations.check_totals(_observations(columns, rows), calls, stated, of_task, faults)
     sent, received = (read.core.array("total", "u8", 4)[at : at + 2].tolist() for at in (0, 2))

@@ -24,7 +24,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.readers.base import Faults
-from analysis.readers.ipm.records import Head, Names, Records, Total
+from analysis.readers.ipm.records import Head, Names, Records
+from analysis.readers.ipm.totals import Total
 
 _PARTNER = re.compile(
     r"MPI_([ISBR]|I[sbr])?[Ss]end(_init|recv|recv_replace)?|MPI_(I|M|Im)?[Rr]ecv(_init)?|MPI_M?Probe"

@@ -275,7 +275,7 @@ def concatenate(parts: Sequence[Records]) -> Records:
 
 _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
 _INTEGER = re.compile(rb"-?\d{1,18}")
-_NAME = re.compile(rb"[A-Za-z_]\w*")
+NAME = re.compile(rb"[A-Za-z_]\w*")
 _KEY = re.compile(rb"[0-9A-F]{32}")
 # The last half word of a key of IPM 2 contains the partner; from here on it means all, any and none.
 _ANYONE = 0x3FFFFFFD
@@ -283,15 +283,6 @@ _PARTNER, _SITE = 0x3FFFFFFF, 0xFFFF
 # Values of hexadecimal digits; of other letters 255.
 _DIGITS = np.full(256, 255, dtype=np.uint8)
 _DIGITS[np.frombuffer(b"0123456789ABCDEF", dtype=np.uint8)] = np.arange(16)
-_FUNC = re.compile(
-    rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*+([^<>\n]*+)\s*+</func>\s*'
-)
-_PRINTED = rb"(\d\.\d+e[+-]\d\d)"
-_FUNC_CELLS = re.compile(
-    rb'<func name="(\w+)" count="(\d{1,18})" bytes="%b" > %b </func>' % (_PRINTED, _PRINTED)
-)
-_REGION_TAGS = re.compile(rb"\n ?<(/?)region[ >]")
-_INNER = re.compile(rb'<region label="(.*)" nexits=".*')
 
 
 class BadLineError(ValueError):
@@ -328,19 +319,19 @@ def read_lines(data: bytes, span: Span, names: Names) -> Records:
 def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bool, bool]:
     match = _RECORD.fullmatch(line)
     if match is None:
-        raise BadLineError(offset, f"no <hent> record: {_excerpt(line)}")
+        raise BadLineError(offset, f"no <hent> record: {excerpt(line)}")
     table = dict(_ATTRIBUTE.findall(match[1]))
     integers = [table.get(name, b"") for name in (b"bytes", b"orank", b"region")]
     integers += [table.get(b"callsite", b"-1"), table.get(b"count", b"")]
     times = match[2].split()
-    if not _NAME.fullmatch(table.get(b"call", b"")) or not all(map(_INTEGER.fullmatch, integers)):
-        raise BadLineError(offset, f"a <hent> without call, bytes, orank, region or count: {_excerpt(line)}")
+    if not NAME.fullmatch(table.get(b"call", b"")) or not all(map(_INTEGER.fullmatch, integers)):
+        raise BadLineError(offset, f"a <hent> without call, bytes, orank, region or count: {excerpt(line)}")
     try:
         seconds = [real(time) for time in times]
     except ValueError:
         seconds = []
     if len(seconds) != 3 or not np.isfinite(seconds).all():
-        raise BadLineError(offset, f"a <hent> without three times: {_excerpt(line)}")
+        raise BadLineError(offset, f"a <hent> without three times: {excerpt(line)}")
     own = [int(value) for value in integers]
     anyone = astray = False
     key = table.get(b"key", b"")
@@ -368,99 +359,9 @@ def _keyed(keys: np.ndarray, found: Mapping[str, np.ndarray]) -> tuple[np.ndarra
     return anyone & known, astray & known
 
 
-def _excerpt(line: bytes) -> str:
+def excerpt(line: bytes) -> str:
+    """Return the beginning of a line, for an error."""
     return ascii(line[:60].decode("iso-8859-1"))
-
-
-@dataclass
-class Total:
-    """Sum of the ``<func>`` lines of one call in one region; `size` in B, `time` in s."""
-
-    count: int = 0
-    size: float = 0.0
-    time: float = 0.0
-
-    def add(self, other: Total, sign: int = 1) -> None:
-        """Add another sum, or subtract it."""
-        self.count += sign * other.count
-        self.size += sign * other.size
-        self.time += sign * other.time
-
-
-def summed_totals(data: bytes, segment: Segment) -> dict[bytes, tuple[int, float, float]] | None:
-    """Sum counts, B and s of a task's ``<func>`` lines by call; None where they are not all readable.
-
-    None too where regions nest, whose lines may hold a call twice.
-    """
-    head = data[segment.start : segment.head]
-    found, tags = _FUNC_CELLS.findall(head), _REGION_TAGS.findall(head)
-    if len(found) != head.count(b"<func ") or tags != [b"", b"/"] * (len(tags) // 2):
-        return None
-    sums: dict[bytes, tuple[int, float, float]] = {}
-    for name, count, size, time in found:
-        counts, sizes, times = sums.get(name, (0, 0.0, 0.0))
-        sums[name] = (counts + int(count), sizes + float(size), times + float(time))
-    return sums
-
-
-def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total]]:
-    """Sum the ``<func>`` lines of one task by region and call.
-
-    Regions nest under ``IPM_NESTED_REGIONS``, and the lines of a region then contain those of the
-    regions in it; here a region keeps only what is its own. A size is NaN where a line gives no
-    bytes, as in IPM 0.9x. The first damaged line raises `BadLineError`.
-    """
-    out: list[tuple[bytes, bytes, Total]] = []
-    # Per open region: its label, its lines, and the lines of the regions in it.
-    stack: list[tuple[bytes, dict[bytes, Total], dict[bytes, Total]]] = []
-    offset = segment.start
-    for raw in data[segment.start : segment.head].split(b"\n"):
-        line = raw.strip()
-        if line.startswith(b"<region "):
-            stack.append((_label(line, offset), {}, {}))
-        elif line.startswith(b"<hent"):
-            raise BadLineError(offset, "a <hent> record outside any <hash>")
-        elif line.startswith((b"<func", b"</region>")) and not stack:
-            raise BadLineError(offset, f"{_excerpt(line)} outside any region")
-        elif line.startswith(b"<func"):
-            name, total = _func(line, offset)
-            stack[-1][1].setdefault(name, Total()).add(total)
-        elif line == b"</region>":
-            label, own, inner = stack.pop()
-            if stack:
-                for name, total in own.items():
-                    stack[-1][2].setdefault(name, Total()).add(total)
-            _subtract(own, inner)
-            out += [(label, name, total) for name, total in own.items() if total.count]
-        offset += len(raw) + 1
-    if stack:
-        raise BadLineError(segment.head, f"region {_excerpt(stack[-1][0])} is not closed")
-    return out
-
-
-def _subtract(own: dict[bytes, Total], inner: dict[bytes, Total]) -> None:
-    if any(own.get(name, Total()).count < total.count for name, total in inner.items()):
-        return  # a version whose regions leave out what is in the regions in them
-    for name, total in inner.items():
-        own[name].add(total, sign=-1)
-
-
-def _label(line: bytes, offset: int) -> bytes:
-    match = _INNER.fullmatch(line)
-    if match is None:
-        raise BadLineError(offset, f"no region: {_excerpt(line)}")
-    return match[1]
-
-
-def _func(line: bytes, offset: int) -> tuple[bytes, Total]:
-    match = _FUNC.fullmatch(line)
-    try:
-        if match is None or not _NAME.fullmatch(match[1]):
-            raise ValueError
-        size = float("nan") if match[3] is None else real(match[3])
-        return match[1], Total(int(match[2]), size, real(match[4].strip()))
-    except ValueError:
-        raise BadLineError(offset, f"no <func> line: {_excerpt(line)}") from None
 
 
 # Words and numbers; without them a record is its quotation marks, blanks and brackets.
@@ -539,7 +440,7 @@ def _converted(table: dict[str, pa.Array], names: Names) -> dict[str, np.ndarray
     found["site"] = table["callsite"].to_numpy() if "callsite" in table else np.full(lines, -1)
     calls = [name.encode() for name in table["call"].dictionary.to_pylist()]
     whole = [found[name] for name in (*_WHOLE, "site")]
-    if not all(map(_NAME.fullmatch, calls)) or any(np.abs(column).max() >= 10**18 for column in whole):
+    if not all(map(NAME.fullmatch, calls)) or any(np.abs(column).max() >= 10**18 for column in whole):
         return None
     if not all(np.isfinite(found[name]).all() for name in _TIMES):
         return None

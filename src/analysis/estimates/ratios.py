@@ -1,0 +1,68 @@
+"""A median, and the ratio of two, with the arithmetic that a verdict shows."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis.estimates import stats, uncertainty
+from analysis.estimates.conditions import on_other_days
+from analysis.estimates.differences import ratio_of
+from analysis.estimates.finding import measuring_days, median_text
+from analysis.estimates.intervals import Array
+from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.question import Question
+from analysis.estimates.stats import Estimate
+
+
+def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
+    """Return the median of a group's values and a remark on its interval.
+
+    The interval includes the errors of meters and of rounding; so do all intervals below.
+    """
+    found = stats.median(part["value"], measuring_days(part))
+    return uncertainty.widened_for(variable, found, float, part)
+
+
+def of_medians(function: Callable[..., Array], parts: Sequence[pd.DataFrame]) -> Estimate:
+    """Estimate a function of the medians of groups, each resampled by itself."""
+    days = [measuring_days(part) for part in parts]
+    return stats.of_medians(function, *(part["value"] for part in parts), days=days)
+
+
+def better_is_more(question: Question, part: pd.DataFrame) -> bool:
+    """Tell whether "faster" means a larger value: a smaller time is a higher speed."""
+    more = MEASURES[question.variable].higher_is_better
+    return more and unit_of(question.variable, part) not in TIMES
+
+
+def faster(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str]:
+    """Say how many times one group is better than another, with the arithmetic."""
+    estimate, text, note = speed_of(question, x, y)
+    return estimate, text + note
+
+
+def speed_of(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str, str]:
+    """Return how many times as fast, or as much, one group is, the arithmetic and a remark on it."""
+    upright = question.quantity == "equality" or better_is_more(question, x)
+    top, bottom = (x, y) if upright else (y, x)
+    ratio, note = ratio_of(question.variable, top, bottom, between_days=on_other_days(top, bottom))
+    text = f"{quotient(top, bottom, ratio)} {ratio.value:.4g}"
+    counts = (ratio.n, ratio.n_baseline or 0)
+    return ratio.counted(*(counts if upright else counts[::-1])), text, note
+
+
+def quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
+    """Spell two medians and how their ratio follows from them: in one, or from that of each day."""
+    medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
+    return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
+
+
+def base_of(question: Question, part: pd.DataFrame, name: str) -> tuple[float, str, str]:
+    """Return the absolute value of the base of a ratio, its unit and its name."""
+    unit = unit_of(question.variable, part) if question.scale == 1 or _printed(question) else ""
+    return float(np.median(part["value"])), unit, name
+
+
+def _printed(question: Question) -> bool:
+    return question.variable == "figure_of_merit"
