@@ -281,3 +281,77 @@ def test_import__words_for_the_processor_that_outputs_state_are_no_tuning(
         ("Xeon Gold 6148", None): 2,
         ("EPYC 7742", None): 2,
     }
+
+
+def bandwidth(first: float) -> str:
+    """Return what osu_bw prints: neither ranks nor nodes."""
+    rows = (f"{2**at:<10}{first * (at + 1):.2f}\n" for at in range(23))
+    return f"# OSU MPI Bandwidth Test v5.8\n# Size      Bandwidth (MB/s)\n{''.join(rows)}"
+
+
+@pytest.mark.parametrize(
+    ("script", "nodes"),
+    [
+        ("#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\nsrun ./osu_bw\n", 2),
+        ("#SBATCH --ntasks=2\n#SBATCH --ntasks-per-node=1\nsrun ./osu_bw\n", 2),
+        ("#SBATCH --ntasks-per-node=2\nsrun ./osu_bw\n", 1),
+        ("#SBATCH --nodes=4\nmpirun -np 2 --map-by ppr:1:node ./osu_bw\n", 2),
+        ("#SBATCH --nodes=4\nsrun ./osu_allreduce\nsrun -N2 --ntasks-per-node=1 ./osu_bw\n", 2),
+        ("#SBATCH --nodes=4\nsrun ./$b\nsrun -N2 -n2 ./$b -m 4:8 > ../out/bw.txt\n", 2),
+    ],
+)
+def test_import__the_nodes_of_a_pair_of_ranks_are_those_of_its_launch(
+    tmp_path: Path, imported: Imported, script: str, nodes: int
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "bw.txt").write_text(bandwidth(3.1))
+    (tmp_path / "tree" / "job.sh").write_text(f"#!/bin/bash\n{script}")
+    (one,) = imported(tmp_path / "tree").values()
+    assert (one["nodes"], one["ranks"], one["ranks_per_node"]) == (nodes, 2, 2 // nodes)
+    assert "tuning" not in one
+
+
+def cp2k(project: str, ranks: int, seconds: float) -> str:
+    """Return what CP2K prints of its problem and its time, in the layout of its standard output."""
+    return (
+        "  **** ****  PROGRAM STARTED AT               2024-05-14 11:01:33.100\n"
+        " CP2K| version string:                                       CP2K version 2023.1\n"
+        f" GLOBAL| Project name {project:>59}\n"
+        f" GLOBAL| Total number of message passing processes {ranks:>30}\n"
+        " GLOBAL| Number of threads for this process                                     2\n"
+        f" CP2K                                 1  1.0    0.013    0.052  {seconds:.3f}  {seconds:.3f}\n"
+        "  **** ****  PROGRAM ENDED AT                 2024-05-14 11:02:33.100\n"
+    )
+
+
+def test_import__cores_and_compilers_in_a_project_are_no_other_problem(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for build in ("gcc12", "aocc"):
+        for ranks in (32, 64):
+            for at in (1, 2):
+                name = f"H2O-256-{2 * ranks}cores_{build}"
+                file = tmp_path / "tree" / f"{name}-run{at}.out"
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(cp2k(name, ranks, 40.0 + ranks / 100 + at + len(build) / 10))
+    found = imported(tmp_path / "tree").values()
+    assert {one["case"] for one in found} == {"task=? project=H2O-256 atoms=? functions=? electrons=?"}
+    assert not any("tuning" in one or "options" in one for one in found)
+    assert Counter((one["build"], one["ranks"]) for one in found) == {
+        (build, ranks): 2 for build in ("gcc12", "aocc") for ranks in (32, 64)
+    }
+
+
+def test_import__a_queue_in_a_path_is_said_once(tmp_path: Path, imported: Imported) -> None:
+    """As `case_gcc12_cpu-short`, where Slurm has the partition cpu-short."""
+    for queue in ("cpu-short", "bigmem_long"):
+        for at in (1, 2):
+            file = tmp_path / "tree" / f"case_gcc12_{queue}" / f"run{at}.out"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            job = f"SLURM_JOB_ID=12{at}{len(queue)}\nSLURM_JOB_PARTITION={queue}\n"
+            file.write_text(job + log(9.5 + at + len(queue) / 100))
+    found = imported(tmp_path / "tree").values()
+    assert Counter((one["host_group"], one["build"], one.get("tuning")) for one in found) == {
+        ("cpu-short", "gcc12", None): 2,
+        ("bigmem_long", "gcc12", None): 2,
+    }

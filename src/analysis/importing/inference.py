@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from analysis.importing.draft import COUNTS, Draft, Sourced
+from analysis.importing.identity import plain_problem, without_names
 from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
 from analysis.schema.applications import Application
 from analysis.schema.factors import TABLE
@@ -62,6 +63,7 @@ def infer(
             *_from_words(members, applications.get(application)),
             *_from_numbers(members, elsewhere),
             *_from_siblings(members),
+            *_state_problems(members),
             *_from_rest(members),
         ]
         lines += [f"{application}: {line}" for line in found]
@@ -211,6 +213,13 @@ def _from_numbers(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[
     left: list[tuple[str, list[BareNumber], list[int]]] = []
     # What `n` counts is surer than what `size` is.
     for (place, word), rows in sorted(_numbers(members).items(), key=lambda item: item[0][1][:1] == "s"):
+        if re.search("core|cpu", word):
+            rows, name = [row for row in rows if not _are_cores(row)], ""
+            if rows and all(row.draft.value("ranks") is None for row in rows):
+                yield from _add(place, "ranks", (row[:3] for row in rows), ", one for each core")
+                rows = []
+            left += [(place, part, [row.value for row in rows]) for part in _by_form(place, rows).values()]
+            continue
         name, why = _factor_of(rows), ", as outputs state"
         # Another part of the path may state the same by a word.
         if not name and any(all(row.draft.value(one) == row.value for row in rows) for one in COUNTS):
@@ -235,6 +244,13 @@ def _from_numbers(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[
             yield f"{place}: {listed} change with the number of ranks, and are not used"
         else:
             _order_repeats(part, every)
+
+
+def _are_cores(row: BareNumber) -> bool:
+    """Tell whether a number is that of the cores that a run used, together or on each node."""
+    threads = row.draft.value("threads") or 1
+    ranks = [row.draft.value(name) for name in ("ranks", "ranks_per_node")]
+    return row.value in {one * many for one in ranks if one for many in (1, threads)}
 
 
 def _follows_ranks(rows: Sequence[BareNumber]) -> bool:
@@ -341,6 +357,19 @@ def _from_siblings(members: list[Draft]) -> Iterator[str]:
         yield from _add(place, "cluster", rows, ", as other names there are systems")
 
 
+def _state_problems(members: Sequence[Draft]) -> Iterator[str]:
+    """Take what other facts state out of the names in problems: a project may be called after its cores."""
+    found: dict[str, str] = {}
+    for draft in members:
+        known = draft.facts.get("problem")
+        if known is not None and (text := plain_problem(draft)) != known.value:
+            draft.facts["problem"] = known._replace(value=text)
+            found.setdefault(str(known.value), text)
+    if found:
+        was, now = next(iter(found.items()))
+        yield f"the problem is {now}; what else is in {was!r} is stated by other facts"
+
+
 def _from_rest(members: list[Draft]) -> Iterator[str]:
     """Distinguish runs by unknown words, where these vary: as case if they change with the problem."""
     texts = {
@@ -387,7 +416,7 @@ def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
     known = {str(draft.value(name)).casefold() for name in _TEXTS if name in draft.facts}
     known |= {text.removeprefix("osu_") for text in known}
     known |= {f"{word}{draft.run.job}" for word in ("job", "jobid")} if draft.run.job else set()
-    words = parsed.rest.split("-")
+    words = without_names(parsed.rest, draft).split("-")
     parts = [word.casefold() for word in words]
     # A name may be written in two words: all-reduce.
     in_two = {at for at in range(len(parts) - 1) if "".join(parts[at : at + 2]) in known}

@@ -59,14 +59,24 @@ _KNOWN = set(
 
 
 def stated(text: str) -> Facts:
-    """Return what the launch line and the environment in a text state; nothing if two lines differ."""
+    """Return what the launch line and the environment in a text state; several lines as they are."""
     facts: Facts = {}
     if once := settings(text):
         facts |= {"environment": once} | threads_of(once)
     if found := search.first(_COMMAND, text):
         facts["command"] = " ".join(found[1].split())
-    lines = set(_lines(text))
-    return facts | (of_line(lines.pop()) if len(lines) == 1 else {})
+    lines = list(dict.fromkeys(_lines(text)))
+    if len(lines) > 1:
+        facts["launch_lines"] = lines
+    return facts | (of_line(lines[0]) if len(lines) == 1 else {})
+
+
+def of_output(lines: Sequence[str], file: str, program: str) -> str:
+    """Return the launch line that wrote a file, else the only one of a program; empty if none is known."""
+    wrote = [line for line in lines if re.search(rf">[ \t]*(?:\S*/)?{re.escape(file)}(?!\S)", line)]
+    named = re.compile(rf"(?<![\w-]){re.escape(program)}(?!\S)")
+    started = [line for line in lines if program and named.search(line)]
+    return next((found[0] for found in (wrote, started) if len(found) == 1), "")
 
 
 def threads_of(environment: Mapping[str, str]) -> Facts:

@@ -165,10 +165,14 @@ def _from_files(
 
 def _from_script(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a script states, without its counts if the output has other ranks: it has changed since."""
+    if lines := facts.get("launch_lines"):
+        own = launch.of_output(lines, draft.run.main.file.base, str(draft.value("case") or ""))
+        facts = {**facts, **(launch.of_line(own) if own else {})}
     known = draft.certain("ranks")
     other = known is not None and facts.get("ranks", known) != known
     counts = {*COUNTS} - ({"nodes"} if facts.get("nodes") == 1 else set())
-    return {name: value for name, value in facts.items() if name != "job" and not (other and name in counts)}
+    left = {"job", "launch_lines"} | (counts if other else set())
+    return {name: value for name, value in facts.items() if name not in left}
 
 
 def _depth(source: Observation) -> int:
@@ -259,12 +263,17 @@ def _complete(draft: Draft) -> None:
 
 def _complete_pair(draft: Draft) -> None:
     """Add the two ranks of a benchmark between two; its job may have had more nodes than it used."""
+    each = draft.facts.get("ranks_per_node")
     for name in ("ranks", "ranks_per_node"):
         if draft.certain(name) is None:
             draft.facts.pop(name, None)
     draft.add({"ranks": 2}, f"what {draft.value('case')} is")
     nodes = draft.facts.get("nodes")
-    if nodes is not None and nodes.value > 2:
+    if each is not None and each.value == 1 and (nodes is None or nodes.value > 1):
+        draft.facts["nodes"] = Sourced(2, each.where)
+    elif nodes is None and each is not None and each.value == 2:
+        draft.add({"nodes": 1}, each.where)
+    elif nodes is not None and nodes.value > 2:
         del draft.facts["nodes"]
         draft.append("tuning", f"in a job of {nodes.value} nodes", nodes.where, ", ")
 

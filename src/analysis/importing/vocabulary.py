@@ -26,7 +26,10 @@ _COUNTS: tuple[tuple[str, str], ...] = (
     ),
 )
 # A number with a letter or a vague word: the outputs decide what it means.
-_VAGUE = (rf"{_S}(?:n|size|s|p|c|g){_G}(\d+){_E}", rf"{_S}(\d+)(?:n|c|p){_E}")
+_VAGUE = (
+    rf"{_S}(?:n|size|s|p|c|g|n?cores|ncpus){_G}(\d+){_E}",
+    rf"{_S}(\d+)(?:n|c|p|{_G}(?:cores?|cpus?)){_E}",
+)
 
 _MPI = (
     ("Open MPI", r"open[-_]?mpi|ompi"),
