@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from analysis import readers
+
 from .test_facts import cells
 from .test_import import Imported, imported, project, runs
 
@@ -152,3 +154,57 @@ def test_import__a_damaged_document_costs_only_itself(
     assert any(
         one["job_id"] == "1" for one in _records(project, imported, tmp_path / "tree") if "job_id" in one
     )
+
+
+# In the layout of ReFrame 3.0's performance logs (stackhpc/hpc-tests): no headings, a line for each figure.
+PLAIN_LOG = (
+    "2020-10-09T08:00:03+01:00|reframe 3.3-dev0 (rev: 3b375092)|Box_5km_birch_{0}_{1}_{2} on birch:{3} using "
+    "box|jobid={4}|{5}={6}|{7}|ref=0 (l=None, u=None)|num_procs={1},num_nodes=2,5km,run\n"
+)
+# The same of 3.9, which has the unit at the end.
+LATER_LOG = (
+    "2022-06-23T20:18:19|reframe 3.9.2|StreamTest on birch:q1h-20p using builtin-gcc-7.2.0|jobid=926963|"
+    "{}={}|ref=0 (l=null, u=null)|MB/s\n"
+)
+
+
+def test_import__a_plain_log_of_reframe_has_a_run_for_each_test_and_its_partition_is_several_factors(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    for partition in ("pine-roce-icc19-impi19-ucx", "pine-ib-gcc9-openmpi4-verbs"):
+        lines = []
+        for job in (1, 2):
+            for name, value, unit in (
+                ("runtime", 100.5 + job + len(partition), "s"),
+                ("gflops", 270.1, "/s"),
+            ):
+                own = (partition.replace("-", "_"), 112, 56, partition, 7000 + job, name, value, unit)
+                lines.append(PLAIN_LOG.format(*own).replace(":03+", f":{10 + job}+"))
+        file = tmp_path / "tree" / "perflogs" / "birch" / partition / "box.log"
+        file.parent.mkdir(parents=True)
+        file.write_text("".join(lines))
+    found = _records(project, imported, tmp_path / "tree")
+    assert {(one["application"], one["cluster"], one["ranks"], one["nodes"]) for one in found} == {
+        ("box_5km", "birch", 112, 2)
+    }
+    assert cells(
+        {one["run"]: one for one in found}, "interconnect", "mpi", "build", "tuning", "host_group"
+    ) == {
+        ("roce", "Intel MPI 19", "icc19 box", "ucx", "pine"): 2,
+        ("ib", "Open MPI 4", "gcc9 box", "verbs", "pine"): 2,
+    }
+    assert sorted(one["start"] for one in found)[0] == 1602226811.0
+    declared = (project / "config/applications/box_5km.yaml").read_text()
+    assert 'figure_of_merit: "runtime"' in declared
+    assert "higher_is_better: false" in declared
+
+
+def test_reframe__lines_of_one_test_are_one_result_and_a_cut_line_is_none() -> None:
+    text = LATER_LOG.format("Copy", 6606.1) + LATER_LOG.format("Scale", 6447.7) + LATER_LOG[:60]
+    found = readers.parse(text.encode(), "StreamTest.log")
+    assert [*zip(found["merit"].values, found["value"].values, found["unit"].values, strict=True)] == [
+        ("Copy", 6606.1, "MB/s"),
+        ("Scale", 6447.7, "MB/s"),
+    ]
+    assert set(found["result"].values) == {0}
+    assert not found.attrs["complete"]

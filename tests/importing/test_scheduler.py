@@ -663,3 +663,70 @@ def test_import__a_table_of_accounts_is_joined_by_the_number_of_the_job(
     assert {one["end"] - one["start"] for one in runs.values()} == {43.0}
     assert (project / "data/raw/mine/beside/accounting.txt").is_file()
     assert not (project / "data/raw/mine/sacct.txt").exists()
+
+
+# As `bjobs -l` folds its lines, and `bacct -l` with a year; names ours.
+BJOBS = """
+Job <6009>, Job Name <lj>, User <ada>, Project <default>, Status <DONE>, Queue <
+                     normal>, Command <mpirun ./lmp>, Share group charged </ada
+                     >
+Fri Mar  1 11:00:00: Submitted from host <login1>, CWD <$HOME/bench>, Output Fi
+                     le <out.%J>, 48 Task(s), Requested Resources <span[ptile=2
+                     4]>;
+Fri Mar  1 11:00:12: Started 48 Task(s) on Host(s) <24*cn001> <24*cn0
+                     02>, Allocated 48 Slot(s) on Host(s) <24*cn001> <24*cn002>
+                     , Execution Home </home/ada>, Execution CWD </home/ada/ben
+                     ch>;
+Fri Mar  1 11:10:12: Done successfully. The CPU time used is 1234.5 seconds.
+
+ MEMORY USAGE:
+ MAX MEM: 12 Gbytes;  AVG MEM: 9 Gbytes
+------------------------------------------------------------------------------
+"""
+LATER = """
+Job <6010>, User <ada>, Status <EXIT>, Queue <normal>
+Fri Mar  1 11:00:00 2024: Submitted from host <login1>;
+Fri Mar  1 11:00:12 2024: Started 1 Task(s) on Host(s) <cn003>, Allocated 1 S
+                          lot(s) on Host(s) <cn003>;
+Fri Mar  1 11:00:42 2024: Exited with exit code 3. The CPU time used is 1 seconds.
+"""
+
+
+def test_lsf__the_long_list_of_jobs_is_unfolded() -> None:
+    """LSF prints a year only on request; without one the length of the job is known alone."""
+    facts = {
+        "job": "6009", "job_name": "lj", "state": "DONE", "queue": "normal", "directory": "/home/ada/bench",
+        "nodes": 2, "node_list": "cn001,cn002", "slots": 48, "exit_code": 0, "memory": 12.0 * 2**30,
+        "walltime": 600.0,
+    }  # fmt: skip
+    assert scheduler.reported(BJOBS) == (facts, "LSF")
+    found, name = scheduler.jobs(BJOBS + LATER)
+    assert (name, found["6009"]) == ("LSF", {**facts, "batch": "LSF"})
+    assert found["6010"] == {
+        "job": "6010", "state": "EXIT", "queue": "normal", "nodes": 1, "node_list": "cn003", "slots": 1,
+        "start": 1709290812.0, "end": 1709290842.0, "walltime": 30.0, "exit_code": 3, "batch": "LSF",
+    }  # fmt: skip
+
+
+def test_import__the_long_list_of_jobs_of_lsf_is_joined_by_their_numbers(
+    tmp_path: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "bjobs.txt").write_text(BJOBS)
+    (tmp_path / "tree" / "lj.o6009").write_text(log(9.5))
+    (one,) = imported(tmp_path / "tree").values()
+    assert (one["nodes"], one["node_list"], one["job_id"]) == (2, "cn001,cn002", "6009")
+
+
+def test_pbs__the_prologue_and_epilogue_of_archer() -> None:
+    """In the layout of hpc-uk/archer-benchmarks: days come before months, and lines are repeated."""
+    line = "*** ada   Job: 5605431.sdb   started: 10/09/18 18:04:50   host: mom3 ***\n"
+    end = "*** ada   Job: 5605431.sdb   ended: 10/09/18 18:06:44   queue: standard ***\n"
+    text = (
+        f"{'-' * 80}\n{line * 4}{log(9.5)}{'-' * 80}\n\n"
+        "Resources requested: ncpus=24576,place=free,walltime=00:10:00\n"
+        "Resources allocated: cpupercent=0,cput=00:00:07,mem=9696kb,ncpus=24576,walltime=00:01:55\n\n"
+        f"{end * 4}{'-' * 80}\n"
+    )
+    job = {"job": "5605431", "queue": "standard", "walltime": 115.0}
+    assert scheduler.reported(text) == ({**job, "start": 1536602690.0, "end": 1536602804.0}, "PBS")

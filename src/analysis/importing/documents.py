@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from analysis.importing.pattern import FACTORS, parse_value
+from analysis.importing.vocabulary import parse_name
+from analysis.readers.merits.formats.reframe import LINE
 from analysis.readers.text import decode, is_number
-from analysis.schema.factors import ALIASES
+from analysis.schema.factors import ALIASES, TABLE
 
 Facts = dict[str, Any]
 # What the tools call a fact, without case and underscores.
@@ -17,7 +19,14 @@ _NAMES = {
     **{"numtasks": "ranks", "tasks": "ranks", "ntasks": "ranks", "nprocs": "ranks", "nranks": "ranks"},
     **{"numtaskspernode": "ranks_per_node", "taskspernode": "ranks_per_node"},
     **{"processespernode": "ranks_per_node", "numcpuspertask": "threads", "threadspertask": "threads"},
-    **{"nthreads": "threads", "nnodes": "nodes", "numnodes": "nodes", "system": "cluster"},
+    **{
+        "numprocs": "ranks",
+        "procspernode": "ranks_per_node",
+        "nthreads": "threads",
+        "nnodes": "nodes",
+        "numnodes": "nodes",
+        "system": "cluster",
+    },
     **{"systemname": "cluster", "environ": "build", "partition": "queue", "queue": "queue"},
     **{"jobid": "job", "jobnodelist": "node_list", "nodelist": "node_list", "jobexitcode": "exit_code"},
     **{"applicationname": "application", "workloadname": "case", "jobcompletiontimeunix": "date"},
@@ -26,6 +35,9 @@ _NAMES = {
 # Variables of Ramble that are of one experiment alone.
 _OWN = re.compile(r"(?:dir|path|name|index|seed|hash|command|id|namespace)$", re.IGNORECASE)
 _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
+_OF_PARTITION = tuple(
+    one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "cluster"
+)
 _TIMES = {"s", "sec", "secs", "second", "seconds", "ms", "us", "ns", "min", "h"}
 
 
@@ -135,6 +147,9 @@ def _of_reframe_log(text: str) -> Iterator[DocumentCase]:
     """Split a performance log: a line of headings, then a line for each case."""
     keys = {"system", "partition", "environ", "num_tasks", "num_tasks_per_node", "num_cpus_per_task", "jobid"}
     keys |= {"job_nodelist", "job_completion_time", "completion_time", "job_exitcode"}
+    if LINE.match(text):
+        yield from _of_plain_log(text)
+        return
     heads: list[str] = []
     head = ""
     for line in text.splitlines():
@@ -149,6 +164,57 @@ def _of_reframe_log(text: str) -> Iterator[DocumentCase]:
                 name = values[0].removesuffix("_value")
                 facts |= _figure(name, row.get(f"{name}_unit", ""))
             yield DocumentCase(f"{head}\n{line}\n".encode(), _with_parameters(row, facts), f"{head}\n{line}")
+
+
+def _of_plain_log(text: str) -> Iterator[DocumentCase]:
+    """Split a log of ReFrame 2.x or 3.x: lines of one test with one date are one case."""
+    lines: dict[str, list[tuple[str, re.Match[str]]]] = {}
+    for line in text.splitlines():
+        if found := LINE.match(line):
+            lines.setdefault(line[: found.start("name")], []).append((line, found))
+    for each in lines.values():
+        line, found = each[0]
+        facts = _of_line(line, found)
+        facts |= _figure(found["name"], found["unit"] or found["last"] or "")
+        content = "".join(f"{one}\n" for one, _ in each)
+        yield DocumentCase(content.encode(), facts, content)
+
+
+def _of_line(line: str, found: re.Match[str]) -> Facts:
+    """Return the facts of a line: a partition may be called after its link, its compiler and its library."""
+    stated = [cell.partition("=") for cell in re.split(r"[|,]", line) if "=" in cell]
+    given = {name: value for name, _, value in stated if re.sub(r"[\W_]", "", name).lower() in _NAMES}
+    parsed = parse_name(found["partition"])
+    software = {name: parsed.values[name][0] for name in _OF_PARTITION if name in parsed.values}
+    named = {"system": found["system"], "date": found["date"], "environ": found["environ"]}
+    facts = _facts(given | named)
+    if software:
+        if parsed.rest:
+            facts["queue"] = parsed.rest
+        if "build" in software:
+            software["build"] = f"{software['build']} {found['environ']}"
+    else:
+        facts["queue"] = found["partition"]
+    return (
+        _of_test({"name": _bare(found["test"], found["system"], found["partition"], facts)})
+        | facts
+        | software
+    )
+
+
+def _bare(test: str, system: str, partition: str, facts: Facts) -> str:
+    """Return a test's name without system, partition and, at its end, the counts that other facts state."""
+    ranks, nodes = facts.get("ranks", 0), facts.get("nodes", 0)
+    each = facts.get("ranks_per_node") or (ranks // nodes if nodes else 0)
+    words = test
+    for name in (system, partition):
+        pattern = "[-_.]?".join(map(re.escape, re.findall(r"[A-Za-z0-9]+", name)))
+        words = re.sub(rf"[-_ ]?(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])", "", words, flags=re.IGNORECASE)
+    # The number before may be that of the problem: H2O_256_8.
+    numbers = [one for one in (ranks, nodes, each) if one]
+    ends = [rf"_{ranks}_{each}", *(f"_{one}" for one in numbers)]
+    end = next((one for one in ends if words.endswith(one)), "")
+    return words.removesuffix(end).strip("-_ ") or test
 
 
 def _of_ramble(text: str) -> Iterator[DocumentCase]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
-from analysis.importing import launch
+from analysis.importing import launch, lsf
 from analysis.readers import search
 
 Facts = dict[str, Any]
@@ -45,6 +45,8 @@ _ISO, _HMS = r"(\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d)", r"(\d+:\d\d:\d\d)"
 _USED = r"^(?:Resources|Rsrc Used|Used resources): .*\b"  # of PBS's epilogues
 _STARTED = r"^(?:-unique )?-catch_rsh /\S*/active_jobs/"  # by SGE's start of a parallel job
 _ENDED_AT = rf"^ +(?:obittime|comp_time) ={_DATE}"  # of PBS and Torque
+_OF_JOB = r"^\*\*\* \S+ +Job: {} +{}: +{}"  # a job's number, what it did, when, on ARCHER
+_BRITISH = r"(\d\d/\d\d/\d\d \d\d:\d\d:\d\d) "
 _QSUB = r"^(?:\S*/)?qsub(?:\.py)? .*?(?<!\S)"  # of Cobalt's log
 
 SCHEDULERS = (
@@ -112,18 +114,23 @@ SCHEDULERS = (
             "job_name": rf"(?<!\S)-N{_W}",
             "queue": rf"(?<!\S)-q{_W}",
         },
-        ("PBS", "exec_host", "resources_used", "Resource Usage on 2"),
+        ("PBS", "exec_host", "resources_used", "Resource Usage on 2", "Resources allocated: "),
         {
-            "job": r"^PBS_JOBID=(\d+)|^ *Job I[Dd]: +(\d+)[.\s]",
+            "job": r"^PBS_JOBID=(\d+)|^ *Job I[Dd]: +(\d+)[.\s]|"
+            + _OF_JOB.format(r"(\d+)\.\S+", "started", ""),
             "nodes": r"^PBS_NUM_NODES=(\d+)",
-            "queue": r"^PBS_QUEUE=(\S+)|^Queue: +(\S+)|^ +queue = (\S+)",
+            "queue": r"^PBS_QUEUE=(\S+)|^Queue: +(\S+)|^ +queue = (\S+)|"
+            + _OF_JOB.format(r"\S+", "ended", r".* queue: (\S+) \*"),
             "job_name": r"^ +Job_Name = (\S+)",
             "directory": r"^PBS_O_WORKDIR=(\S+)",
             "variables": r"^ +Variable_List = (.+(?:\n\t.+)*)",
             "hosts": r"^Nodes: +([\w.-]+(?:[ \n]+[\w.-]*\d[\w.-]*(?=\s))*)|\bexec_host ?= ?(\S+(?:\n\t\S+)*)",
-            "start": rf"^Begin PBS Prologue{_DATE}|^ +(?:stime|start_time) ={_DATE}",
-            "end": rf"^Begin PBS Epilogue{_DATE}|^ +Resource Usage on {_ISO}|{_ENDED_AT}",
-            "walltime": rf"{_USED}walltime={_HMS}|\bWalltime Used: *{_HMS}|_used.walltime ?= ?{_HMS}",
+            "start": rf"^Begin PBS Prologue{_DATE}|^ +(?:stime|start_time) ={_DATE}|"
+            + _OF_JOB.format(r"\S+", "started", _BRITISH),
+            "end": rf"^Begin PBS Epilogue{_DATE}|^ +Resource Usage on {_ISO}|{_ENDED_AT}|"
+            + _OF_JOB.format(r"\S+", "ended", _BRITISH),
+            "walltime": rf"{_USED}walltime={_HMS}|^Resources allocated: .*walltime={_HMS}|"
+            + rf"\bWalltime Used: *{_HMS}|_used.walltime ?= ?{_HMS}",
             "memory": rf"{_USED}mem=(\w+)|\bMemory Used: *([\d.]+ ?\w+)|_used.mem ?= ?(\w+)",
             "exit_code": r"\b[Ee]xit[_ ][Ss]tatus ?[:=] *(-?\d+)",
         },
@@ -251,7 +258,7 @@ DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", r
 _TEXTS = {"job", "directory", "job_name", "queue", "cluster", "feature", "state", "host"}
 _FORMS = (
     *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
-    *("%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
+    *("%d/%m/%y %H:%M:%S", "%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
 )
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOTALL)  # of qacct
@@ -266,7 +273,7 @@ _ABOVE = "The output (if any) is above this job summary"  # of LSF
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
 _HOST = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*)(?:/[\d*-]+| (\d+) \S+@\S+ \S+)?")
 _OF_FLUX = ('"tasks"', '"shell.start"')  # in its jobspecs and events
-_SIGNS = (*_OF_FLUX, *(sign for one in SCHEDULERS for sign in one.signs))
+_SIGNS = (*_OF_FLUX, lsf.SIGN, *(sign for one in SCHEDULERS for sign in one.signs))
 _FLUX = re.compile(r"^\{\"(?:resources|timestamp|version)\": ?.*\}$", re.MULTILINE)
 
 
@@ -295,6 +302,8 @@ def reported(text: str) -> tuple[Facts, str]:
         signed = any(sign in text for sign in scheduler.signs)
         if signed and (facts := _facts(text, scheduler.reports)):
             return facts, scheduler.name
+    if len(listed := lsf.jobs(text, _converted)) == 1:
+        return next(iter(listed.values())), "LSF"
     facts = _flux(text) if any(sign in text for sign in _OF_FLUX) else {}
     return facts, "Flux" if facts else ""
 
@@ -309,6 +318,8 @@ def jobs(text: str) -> tuple[dict[str, Facts], str]:
         # Of a job whose ranks are accounted too, the row of the job is the longest.
         rows.sort(key=lambda row: float(row.get("end", 0.0)) - float(row.get("start", 0.0)))
         found = {str(row["job"]): row for row in rows if "job" in row}
+    elif listed := lsf.jobs(text, _converted):
+        found, name = listed, "LSF"
     elif several := reports_of_jobs(text):
         name = several[0].batch
         for one in several:

@@ -1,5 +1,6 @@
 """ReFrame: its run report (JSON, 3.0 to 4.x) and its performance logs (lines of cells between ``|``)."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,10 +19,20 @@ _PASSED = ("success", "pass")
 _CASE = ("display_name", "name", "system", "partition", "environ")
 
 
+# A line of a log of 2.x and 3.x, which has no headings: what was run where, and one figure.
+LINE = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\dT[^|]*)\|reframe [^|]+\|(?P<test>[^|]+?) on "
+    r"(?P<system>[^|:\s]+):(?P<partition>[^|\s]+) using (?P<environ>[^|]+)\|(?:(?P<stated>[^|]*)\|)*?"
+    r"(?P<name>(?!jobid|num_|nodelist|ref)[^|=]+)=(?P<value>[^|]+)\|"
+    r"(?:(?P<unit>[^|=]*)\|ref=[^|]*|ref=[^|]*\|(?P<last>[^|=]*))(?:\||$)"
+)
+
+
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes are a report of ReFrame or a performance log with its line of headings."""
     report = head.lstrip().startswith(b"{") and b'"session_info"' in head
-    return report or _logged(head.split(b"\n", 1)[0].decode(errors="replace"))
+    first = head.split(b"\n", 1)[0].decode(errors="replace")
+    return report or _logged(first) or LINE.match(first) is not None
 
 
 def _logged(line: str) -> bool:
@@ -71,6 +82,8 @@ def _values(test: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
 
 def _log(data: bytes, source: str) -> xr.Dataset:
     head = data.split(b"\n", 1)[0].decode(errors="replace")
+    if LINE.match(head):
+        return _plain_log(data, source)
     if not _logged(head):
         raise ReadError.at(source, 1, "no ReFrame report and no headings of its log", "give one of them")
     output = Output(data, source)
@@ -97,4 +110,23 @@ def _log(data: bytes, source: str) -> xr.Dataset:
                 output.add(name.removesuffix("_value"), value, unit, line, **more)
     if output.rest.strip():
         output.faults.damage(at + 2, "the last line does not end", "the file is cut; the line is not used")
+    return output.dataset(FORMAT, main=output.only_merit())
+
+
+def _plain_log(data: bytes, source: str) -> xr.Dataset:
+    """Read a log of 2.x or 3.x: lines of one test with one date are those of one result."""
+    output = Output(data, source)
+    tests: dict[tuple[str, str], int] = {}
+    for line, text in enumerate(output.text.split("\n")[:-1], 1):
+        found = LINE.match(text.rstrip("\r"))
+        if found is None or not is_number(found["value"]):
+            if text.strip():
+                output.faults.damage(line, "no test with a figure", "left out")
+            continue
+        case = f"{found['test']} on {found['system']}:{found['partition']} using {found['environ']}"
+        at = tests.setdefault((found["date"], case), len(tests))
+        unit = found["unit"] or found["last"] or ""
+        output.add(found["name"], found["value"], unit, line, result=at, case=case)
+    if output.rest.strip():
+        output.faults.damage(len(tests) + 1, "the last line does not end", "the file is cut; it is not used")
     return output.dataset(FORMAT, main=output.only_merit())
