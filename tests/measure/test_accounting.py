@@ -163,6 +163,36 @@ def test_accounting__every_question_says_the_seconds_left_and_the_note_goes(
     assert not note.exists()
 
 
+@pytest.mark.parametrize(("later", "seconds"), [(301, [300]), (299, [300, 270, 240])])
+def test_accounting__nobody_waits_for_a_job_that_slurm_has_forgotten(
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    later: float,
+    seconds: list[int],
+) -> None:
+    """Job 7 was purged. Job 8, which began later by more than clocks differ, is there; so 7 comes no more."""
+    put(base, "one", job_id="7", slurm={"start": 1795220851.0})
+    put(base, "two", job_id="8", slurm={"start": 1795220851.0 + later})
+    begin = clock(1795220851 + later)
+    rows = f"JobID|State|Submit|Start|End\n8|COMPLETED|{begin}|{begin}|{begin}\n"
+    (tmp_path / "rows").write_text(rows, encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\ncat {tmp_path}/rows\n")
+    now = [0.0]
+
+    def sleep(seconds_: float) -> None:
+        now[0] += seconds_
+
+    stopped = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(accounting, "time", stopped)
+    found = account(base, "c")
+    said = [int(line.split()[-2]) for line in capsys.readouterr().err.splitlines()]
+    assert said[: len(seconds)] == seconds
+    assert (len(said) == 1) == (later > 300)
+    assert found.states == {"8": "COMPLETED"}
+
+
 def test_accounting__what_slurm_adds_to_a_final_row_is_kept() -> None:
     """Energy and the end of a clock come late; a state that was final does not run again."""
     row = {"JobID": "7", "Submit": "t", "State": "COMPLETED", "ConsumedEnergyRaw": "", "End": "2"}

@@ -77,8 +77,8 @@ def account(
 
     For `patience` seconds the records may be on their way, or the accounting be away. `interval` seconds lie
     between two questions; a record is final when two answers are equal, and what was kept so long ago is one.
-    What was kept of a job stays until Slurm says more about it. `written` is called after each change of the
-    file.
+    What was kept of a job stays until Slurm says more about it; nobody waits for a job that Slurm has
+    forgotten. `written` is called after each change of the file.
     """
     target = folders.finished(base, campaign).parent / SACCT
     records = recorded(base, campaign)
@@ -94,10 +94,11 @@ def account(
             if not kept.doubt(job, rows):
                 readings[job].append(rows)
     deadline = time.monotonic() + patience
-    done = list[str]()
+    done, forgotten = list[str](), _Forgotten(records)
     try:
         while jobs:
             if text := _ask(jobs):
+                forgotten.look(by_job(text))
                 for job, rows in kept.grown(text).items():
                     if not kept.doubt(job, rows):
                         readings[job].append(rows)
@@ -106,7 +107,8 @@ def account(
                     written()
             done = [job for job in jobs if slurm.final([_states(rows) for rows in readings[job]])]
             left = deadline - time.monotonic()
-            waited = set(jobs) - set(done) - kept.foreign  # whose number is another's here is not waited for
+            # Whose number is another's here is not waited for.
+            waited = set(jobs) - set(done) - kept.foreign - forgotten.jobs
             if not waited or interval > left:
                 break
             _announce(base, campaign, len(waited), left)
@@ -227,6 +229,30 @@ class _Kept:
         known = self._columns if self.rows else []
         self._columns = [*known, *(name for name in head if name not in known)]
         return True
+
+
+class _Forgotten:
+    """Finds jobs that Slurm has forgotten: two answers lack them, and have a job that began well after them.
+
+    Slurm's controller tells the database of one start after the other, so a missing one does not come late.
+    """
+
+    def __init__(self, records: Mapping[str, Records]) -> None:
+        found = {
+            job: [section(record, "slurm").get("start") for record in mine] for job, mine in records.items()
+        }
+        numbers = {job: [at for at in mine if isinstance(at, int | float)] for job, mine in found.items()}
+        self._began = {job: max(mine) for job, mine in numbers.items() if mine}
+        self._before = set[str]()
+        self.jobs: set[str] = set()
+
+    def look(self, listed: Mapping[str, Rows]) -> None:
+        """Take an answer in: the rows of each job."""
+        last = max(
+            (at for rows in listed.values() for at in moments(rows[0].get("Start"))), default=-math.inf
+        )
+        missing = {job for job, at in self._began.items() if job not in listed and at + _CLOCKS < last}
+        self.jobs, self._before = missing & self._before, missing
 
 
 def merged(kept: Rows, news: Rows) -> Rows:
