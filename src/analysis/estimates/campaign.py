@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
@@ -117,6 +118,7 @@ class Campaign:
     )
     judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _places: dict[str, Mapping[Any, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def overview(self) -> dict[str, str]:
@@ -183,6 +185,7 @@ class Campaign:
                     for name, array in ds.variables.items()
                 }
             )
+            frame.columns = frame.columns.astype(object)  # so is a column found in half the time
             self._frames[group] = self._gated(frame) if group == "runs" else frame
         return self._frames[group].copy(deep=False)
 
@@ -325,27 +328,37 @@ class Campaign:
         Raises `NotCoveredError` if a level has no substitute or no valid run is left.
         """
         runs = self.runs
-        timed, chosen = runs["timing"] | (not timing), runs["valid"]
+        # Places of runs, as most questions are about few of many runs.
+        timed, chosen = runs["timing"].to_numpy() | (not timing), np.flatnonzero(runs["valid"])
         for factor, wanted in (selection or {}).items():
             if isinstance(wanted, Mapping):
                 low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
-                chosen = chosen & runs[factor].between(low, high)
+                chosen = chosen[runs[factor].iloc[chosen].between(low, high)]
                 text = " and ".join(
                     f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
                 )
             else:
                 levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
                 own = [mine for level in levels for mine in self.resolve(factor, level)]
-                chosen = chosen & runs[factor].isin(own)
+                chosen = chosen[self._has(factor, own)[chosen]]
                 text = " or ".join(map(str, own))
-            if not (chosen & timed).any():
+            if not timed[chosen].any():
                 why = "" if not timing else " whose times may be used"
-                left_out = self.doubted(runs[chosen]) if timing else ""
+                left_out = self.doubted(runs.iloc[chosen]) if timing else ""
                 raise NotCoveredError(
                     f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
                     f"{': ' if left_out else ''}{left_out}"
                 )
-        return runs[chosen & timed]  # once, as a frame of many runs is large
+        return runs.iloc[chosen[timed[chosen]]]  # once, as a frame of many runs is large
+
+    def _has(self, factor: str, levels: Sequence[Level]) -> NDArray[np.bool_]:
+        """Tell which runs have one of some levels; where each level is, is looked up once."""
+        if factor not in self._places:
+            self._places[factor] = self.frame("runs").groupby(factor, sort=False).indices
+        found = np.zeros(len(self.frame("runs")), dtype=bool)
+        for level in levels:
+            found[self._places[factor].get(level, [])] = True
+        return found
 
 
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:

@@ -26,7 +26,7 @@ _IN_MACHINE = _MACHINES | {"dimm"}
 
 def generated(*parts: pd.DataFrame) -> bool:
     """Tell whether any of some runs were generated, whose truth is declared."""
-    return any((part["evidence"] == "synthetic").any() for part in parts)
+    return any((part["evidence"].to_numpy() == "synthetic").any() for part in parts)
 
 
 def on_other_days(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:

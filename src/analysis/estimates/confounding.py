@@ -23,7 +23,7 @@ from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.asking import ASKS
 from analysis.estimates.conditions import conditions, generated
-from analysis.estimates.finding import HOST, Cell, Confounded, parts
+from analysis.estimates.finding import HOST, Cell, Confounded, first_levels, parts
 from analysis.estimates.question import Comparison
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import FEWEST, MIN_REPEATS
@@ -108,7 +108,7 @@ def _known(factor: str, *parts: pd.DataFrame) -> bool:
 
 
 def _cell(part: pd.DataFrame) -> Cell:
-    return _levels(part[name].iat[0] for name in FACTORS)
+    return _levels(first_levels(part, FACTORS).values())
 
 
 def _levels(levels: Iterable[Any]) -> Cell:
@@ -158,8 +158,7 @@ def _in_problem(part: pd.DataFrame) -> Iterator[tuple[str, Cell, Cell]]:
     if len(grouped) < 2:
         return
     cells, counts = [_cell(one) for one in grouped], [len(one) for one in grouped]
-    columns = (np.array([cell[name] for cell in cells], dtype=object) for name in FACTORS)
-    codes = np.array([pd.factorize(column)[0] for column in columns]).T
+    codes = np.array([_numbered(cell[name] for cell in cells) for name in FACTORS]).T
     known = np.array([[is_known(cell[name]) or name == "tuning" for name in FACTORS] for cell in cells])
     joined = _Joined(codes)
     open_pairs = []
@@ -173,6 +172,12 @@ def _in_problem(part: pd.DataFrame) -> Iterator[tuple[str, Cell, Cell]]:
         if joined.apart(i, j, found):
             joined.join(i, j, frozenset(found))
             yield _pair_of(found, changed, [(cells[at], counts[at]) for at in (i, j)])
+
+
+def _numbered(levels: Iterable[Level]) -> list[int]:
+    """Return a number for each level; equal ones have the same."""
+    seen: dict[Level, int] = {}
+    return [seen.setdefault(level, len(seen)) for level in levels]
 
 
 def _places(changed: Iterable[str]) -> list[int]:

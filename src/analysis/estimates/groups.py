@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import group_name, parts
+from analysis.estimates.finding import first_levels, group_name, parts
 from analysis.estimates.measures import MEASURES, Spec
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS, FOLLOWS
@@ -68,7 +68,10 @@ def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
         selection["profiler"] = campaign.profiler
     runs = campaign.select(selection, timing=spec.timing)
     found = spec.compute(campaign, runs, question.members) * question.scale
-    frame = runs.assign(value=runs["run"].map(found)).dropna(subset=["value"])
+    own = found.to_numpy() if found.index.equals(pd.Index(runs["run"])) else runs["run"].map(found)
+    frame = runs.assign(value=own)
+    known = frame["value"].notna().to_numpy()
+    frame = frame if known.all() else frame[known]
     if frame.empty:
         why = uncertainty.missing(runs, question.variable)
         raise NotCoveredError(f"no selected run of {campaign.name} has a value for {question.variable}{why}")
@@ -91,7 +94,7 @@ def strata(
     fixed = [factor for factor in (*FACTORS, uncertainty.POINT) if factor not in loose and factor in frame]
     for part in parts(frame, fixed):
         # A time that was not asked for is NaN, which is unlike itself.
-        named = {name: part[name].iloc[:1].tolist()[0] for name in fixed}
+        named = first_levels(part, fixed)
         yield {name: "" if pd.isna(level) else level for name, level in named.items()}, part
 
 
@@ -172,7 +175,7 @@ def _pairs(
         return ()
     sides = []
     for index, side in enumerate(levels):
-        parts = [part[part[compare.factor] == level] for level in side]
+        parts = [part[part[compare.factor].to_numpy() == level] for level in side]
         if compare.where:
             parts = [_where(one, compare.where[index], campaign) for one in parts]
         sides.append(parts)

@@ -93,7 +93,7 @@ def _measure(
 
 def _column(name: str) -> Measure:
     """Make the measure that reads a column of the table of runs."""
-    return lambda campaign, runs, members: runs.set_index("run")[name].astype(float)
+    return lambda campaign, runs, members: runs[name].astype(float).set_axis(runs["run"])
 
 
 MEASURES |= {
@@ -135,6 +135,8 @@ def _whole_sets(runs: pd.DataFrame, values: pd.Series) -> pd.Series:
     Jobs of one set have the same position in the order of execution. A set counts once, under the
     name of its first run, and only if all its jobs are there.
     """
+    if (runs["concurrent_jobs"] == 1).all() and runs["run"].is_unique:
+        return values.set_axis(runs["run"])
     # A job that ran alone is a set of its own, whether or not its position is known.
     together = runs["order"].astype(str).where(runs["order"] >= 0)
     key = ("alone " + runs["run"]).where(runs["concurrent_jobs"] == 1, together)

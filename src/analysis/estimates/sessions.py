@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,8 +46,9 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     spec, compare = MEASURES.get(question.variable), question.compare
     if compare is None or spec is None or spec.exact or not spec.timing or campaign.evidence in OF_DRAWS:
         return ""
-    runs = _ordered(campaign)
-    own = runs[runs["run"].isin(finding.runs)]
+    runs, names = _ordered(campaign)
+    places = names.get_indexer_for(pd.Index(finding.runs, dtype=object))
+    own = runs.iloc[np.unique(places[places >= 0])]
     if own["when"].isna().any():
         return UNKNOWN_ORDER
     parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
@@ -56,13 +58,16 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
 
 
-def _ordered(campaign: Campaign) -> pd.DataFrame:
-    """Return the runs whose times count with ``when``, NaN if not known, and the number of their session."""
+def _ordered(campaign: Campaign) -> tuple[pd.DataFrame, pd.Index[Any]]:
+    """Return the runs whose times count with ``when``, NaN if not known, and the number of their session.
+
+    And their names, in which they are looked up.
+    """
     if "sessions" not in campaign.judged:
         runs = campaign.runs
         runs = runs[runs["valid"] & runs["timing"]]
-        campaign.judged["sessions"] = runs.assign(**times(runs))
-    found: pd.DataFrame = campaign.judged["sessions"]
+        campaign.judged["sessions"] = runs.assign(**times(runs)), pd.Index(runs["run"])
+    found: tuple[pd.DataFrame, pd.Index[Any]] = campaign.judged["sessions"]
     return found
 
 
@@ -93,8 +98,9 @@ def _sessions(seconds: Array) -> Array:
 
 def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, finding: Finding) -> bool:
     """Tell whether the levels of some runs alternate, by themselves or as a part of a shuffled campaign."""
-    part = _by_time(part, compare.factor)
-    codes, sessions = _codes(part[compare.factor]), part["session"].to_numpy()
+    levels, when = _codes(part[compare.factor]), part["when"].to_numpy()
+    order = _by_time(part["run"].to_numpy(), when, levels)
+    codes, sessions = levels[order], part["session"].to_numpy()[order]
     if len(np.unique(codes)) < 2:
         return True
     if alternate(codes, sessions, by_days=finding.estimate.by_days):
@@ -104,21 +110,29 @@ def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, findin
     return not apart and _all_shuffled(part, campaign) and _levels_shuffled(part, compare, campaign)
 
 
-def _by_time(runs: pd.DataFrame, side: str) -> pd.DataFrame:
-    """Sort runs by time; of those that began at once one of each side after another, as none was first."""
-    runs = runs.sort_values("run", kind="stable", ignore_index=True)
-    turn = runs.groupby(["when", side]).cumcount()
-    return runs.assign(turn=turn).sort_values(["when", "turn", "run"], kind="stable")
+def _by_time(names: NDArray[np.object_], when: Array, sides: Codes) -> list[int]:
+    """Sort runs by time; of those that began at once one of each side after another, as none was first.
+
+    Their names, times and sides have shape (n,), so has the order.
+    """
+    moments, levels = when.tolist(), sides.tolist()
+    by_name = sorted(range(len(names)), key=lambda at: names[at])
+    seen: dict[tuple[float, int], int] = {}
+    turns = [0] * len(names)
+    for at in by_name:
+        turns[at] = seen.get(key := (moments[at], levels[at]), 0)
+        seen[key] = turns[at] + 1
+    return sorted(by_name, key=lambda at: (moments[at], turns[at], names[at]))
 
 
 def not_in_turn(*sides: pd.DataFrame) -> str:
     """Say why two groups of runs were not run in turn (a key of `LIMITED`), empty if they were."""
     runs = pd.concat(sides)
-    runs = runs.assign(side=np.repeat(range(len(sides)), [len(one) for one in sides]), **times(runs))
-    if runs["when"].isna().any():
+    codes, found = np.repeat(range(len(sides)), [len(one) for one in sides]), times(runs)
+    if np.isnan(found["when"]).any():
         return UNKNOWN_ORDER
-    runs = _by_time(runs, "side")
-    kept = alternate(runs["side"].to_numpy(), runs["session"].to_numpy())
+    order = _by_time(runs["run"].to_numpy(), found["when"], codes)
+    kept = alternate(codes[order], found["session"][order])
     return "" if kept else ONE_AFTER_ANOTHER
 
 
@@ -165,7 +179,7 @@ def _levels_shuffled(part: pd.DataFrame, compare: Comparison, campaign: Campaign
     levels, application = sorted(set(part[compare.factor])), str(part["application"].iloc[0])
     key = ("levels shuffled", compare.factor, compare.moving, str(levels), application)
     if key not in campaign.judged:
-        runs = _ordered(campaign)
+        runs, _ = _ordered(campaign)
         runs = runs[(runs["application"] == application) & runs[compare.factor].isin(levels)]
         found = strata(runs, compare.moving, campaign, MEASURES["elapsed"])
         parts = [one for _, one in found if one[compare.factor].nunique() > 1]

@@ -24,7 +24,7 @@ from analysis.base.words import (
     significant,
 )
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark
+from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark, varying
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import MIN_LEVEL, Estimate
 from analysis.schema.factors import BY_NAME, FOLLOWS, SPOKEN, display_name, label, labelled
@@ -257,12 +257,13 @@ def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str
     `moving` are factors that are compared, or change with them.
     """
     found: dict[str, Level] = {}
+    differ = set(varying(runs, SPOKEN))
     for name in SPOKEN:
         levels = {plain(stratum[name]) for stratum in strata if name in stratum}
         if name in moving or len(levels) != 1 or not all(map(nameable, levels)):
             continue
         # As many ranks on as many nodes have as many ranks per node.
-        if runs[name].nunique(dropna=False) > 1 and not (name == "ranks_per_node" and "ranks" in found):
+        if name in differ and not (name == "ranks_per_node" and "ranks" in found):
             found[name] = next(iter(levels))
     return found
 

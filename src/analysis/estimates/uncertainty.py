@@ -107,7 +107,7 @@ def _medians(variable: str, parts: Sequence[pd.DataFrame]) -> list[Bounded]:
     """Return what the readings behind each group leave open; nothing for what no reading gave."""
     if variable in METERED:
         return [metered(part) for part in parts]
-    if variable in PRINTED and any(_steps(variable, part).notna().any() for part in parts):
+    if variable in PRINTED and not all(pd.isna(_steps(variable, part).to_numpy()).all() for part in parts):
         return [rounded(variable, part) for part in parts]
     return []
 

@@ -16,7 +16,7 @@ from analysis.claims.model import Claim, Expectation
 from analysis.claims.verdicts import HOLDS, resolve
 from analysis.estimates.asking import ASKS
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import Finding, first_levels, varying
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
@@ -213,7 +213,7 @@ def borne_out(question: Question, expect: Expectation, found: Sequence[Finding])
 
     It is the one whose numbers the claim's verdict has.
     """
-    resolved = resolve(Claim("", "", "", "", question, expect), found)
+    resolved = resolve(Claim("", "", "", "", question, expect), found, tested=False)
     return resolved.finding if resolved.word == HOLDS else None
 
 
@@ -359,8 +359,11 @@ def values(answer: Statement) -> pd.DataFrame:
 
 
 def _within(frame: pd.DataFrame, stratum: Mapping[str, Any]) -> pd.Series:
-    same = pd.Series(True, index=frame.index)
+    same, differ = pd.Series(True, index=frame.index), set(varying(frame, stratum))
+    shared = first_levels(frame, stratum) if len(frame) else {}
     for name, level in stratum.items():
+        if name in shared and name not in differ and shared[name] == level:
+            continue
         blank = level == "" and frame[name].dtype.kind == "f"
         same &= frame[name].isna() if blank else frame[name] == level
     return same

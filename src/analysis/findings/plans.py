@@ -15,7 +15,7 @@ from analysis.base.words import Level, in_order
 from analysis.estimates.asking import ASKS, Ask
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.confounding import aliased
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import Finding, varying
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
 from analysis.estimates.quantities import findings_of
@@ -123,8 +123,9 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
         if one.variable in _WORK:
             yield from _at_once(one, frame, campaign.runs)
             continue
+        differ = {*varying(frame, dict.fromkeys(ask.factor for ask in ASKS))} - {*_OWN_WAYS}
         for ask in ASKS:
-            if ask.factor not in _OWN_WAYS and _meaningful(one, ask.factor, frame, timed):
+            if ask.factor in differ and _meaningful(one, ask.factor, frame, timed):
                 yield from _plan(one, ask, frame, campaign)
         if _meaningful(one, "cluster", frame, timed):
             yield from _machines(one, frame, campaign)
