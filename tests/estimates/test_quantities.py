@@ -37,6 +37,13 @@ def test_quantities__a_job_of_4_s_against_one_of_10_s(tmp_path: Path, quantity: 
     assert len(found.runs) == 12
 
 
+@pytest.mark.parametrize("variable", ["elapsed", "figure_of_merit"])
+def test_quantities__n_is_that_of_the_treatment(tmp_path: Path, variable: str) -> None:
+    rows = [*repeats([4.0] * 6, variable, mpi="a"), *repeats([10.0] * 8, variable, mpi="b")]
+    estimate = one(tmp_path, f"quantity: speedup\nvariable: {variable}\n{PAIR}", rows).estimate
+    assert (estimate.n, estimate.n_baseline) == (6, 8)
+
+
 def test_quantities__a_rate_is_better_when_higher(tmp_path: Path) -> None:
     rows = [*repeats([12.0] * 6, "figure_of_merit", mpi="a"), *repeats([8.0] * 6, "figure_of_merit", mpi="b")]
     assert one(tmp_path, f"quantity: gain\n{PAIR}", rows).estimate.value == pytest.approx(50.0)

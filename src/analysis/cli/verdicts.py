@@ -10,7 +10,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.models import known
 from analysis.base.words import displayed, table
 from analysis.claims import Verdict, evaluate
-from analysis.claims.audit import evaluate_report
+from analysis.claims.audit import audit_path, evaluate_report
 from analysis.claims.counts import counts
 from analysis.claims.model import load_report
 from analysis.claims.verdict import controlled
@@ -97,5 +97,5 @@ def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> 
                 print(f"reading {campaign}", file=sys.stderr)
                 loaded[campaign] = load_campaign(campaign)
             yield from evaluate(report, loaded[campaign])
-        if not campaigns and (project.root() / "config" / "audit" / f"{name}.yaml").is_file():
+        if not campaigns and audit_path(name).is_file():
             yield from evaluate_report(name)

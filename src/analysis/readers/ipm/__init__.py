@@ -179,7 +179,7 @@ def _observations(file: _File) -> Observations:
         what = f"{untimed} records have a shortest call that is longer than all their calls together"
         file.faults.note(0, what, "IPM timed none of them; time_min is left blank")
     parts.append(observations.from_totals(list(_totals(file)), file.calls, file.labels))
-    return observations.concatenate(parts)
+    return records.concatenate(parts)
 
 
 def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[Span]]:

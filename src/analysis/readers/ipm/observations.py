@@ -65,15 +65,9 @@ def empty() -> Observations:
     return from_totals([], Names(), Names())
 
 
-def concatenate(parts: Sequence[Observations]) -> Observations:
-    """Join observations in order."""
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return Observations(*(np.concatenate(column) for column in columns))
-
-
-def is_receive(names: Names) -> np.ndarray:
-    """Tell by code which calls receive from one partner, shape (names,)."""
-    return np.array([bool(_RECEIVE.fullmatch(name)) for name in names.texts()], dtype=bool)
+def _matching(pattern: re.Pattern[str], texts: Sequence[str]) -> np.ndarray:
+    """Tell which texts match a pattern as a whole."""
+    return np.array([bool(pattern.fullmatch(text)) for text in texts], dtype=bool)
 
 
 def region_codes(rows: Records, heads: Sequence[Head], labels: Names) -> np.ndarray:
@@ -114,11 +108,12 @@ def longest_first(rows: Records) -> np.ndarray:
 def from_rows(rows: Records, region: np.ndarray, ranks: np.ndarray, names: Names) -> Observations:
     """Turn records into observations."""
     texts = names.texts()
-    partner = np.array([bool(_PARTNER.fullmatch(name)) for name in texts], dtype=bool)[rows.call]
-    rooted = np.array([bool(_ROOTED.fullmatch(name)) for name in texts], dtype=bool)[rows.call]
+    partner, rooted, receives = (
+        _matching(pattern, texts)[rows.call] for pattern in (_PARTNER, _ROOTED, _RECEIVE)
+    )
     peer = np.where((partner | rooted) & ~rows.anyone, rows.orank, -1)
     nothing = rows.size == 0
-    unknown = nothing & (rows.orank == 0) & is_receive(names)[rows.call]
+    unknown = nothing & (rows.orank == 0) & receives
     unknown |= nothing & rows.anyone & partner
     size = np.where(unknown, -1, rows.size)
     peer[unknown] = -1
@@ -164,9 +159,7 @@ def from_totals(
     n = len(totals)
     total = [entry[3] for entry in totals]
     size = np.array([t.size for t in total], dtype=np.float64)
-    receives = np.array(
-        [bool(_RECEIVE.fullmatch(entry[2].decode("iso-8859-1"))) for entry in totals], dtype=bool
-    )
+    receives = _matching(_RECEIVE, [entry[2].decode("iso-8859-1") for entry in totals])
     nothing = np.full(n, np.nan)
     return Observations(
         rank=np.array([entry[0] for entry in totals], dtype=np.int32),
@@ -294,10 +287,7 @@ def check_bounds(obs: Observations, calls: Names, faults: Faults) -> None:
 def check_partners(obs: Observations, calls: Names, present: np.ndarray, faults: Faults) -> None:
     """Compare what was sent between ranks that the file contains with what was received."""
     texts = calls.texts()
-    sends, receives = (
-        np.array([bool(pattern.fullmatch(name)) for name in texts] or [False])[obs.call]
-        for pattern in (_SEND, _RECEIVES)
-    )
+    sends, receives = (_matching(pattern, texts or [""])[obs.call] for pattern in (_SEND, _RECEIVES))
     if (receives & (obs.peer < 0)).any() or not receives.any():
         # Whom it came from is not recorded; the numbers of messages can still be compared.
         sent = sends & ((obs.peer >= 0) | (obs.size < 0))  # a known size without a partner: MPI_PROC_NULL

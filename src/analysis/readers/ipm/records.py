@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -222,6 +223,8 @@ def refuse(source: str) -> ReadError:
     return ReadError(Fault(source, 0, found, "give the XML or the output of a run"))
 
 
+Columns = TypeVar("Columns")
+
 # Position of a task in the list that is read, and where the lines between its ``<hash>`` and ``</hash>`` are.
 Span = tuple[int, int, int]
 
@@ -266,11 +269,10 @@ class Records:
         return Records(*(column[index] for column in vars(self).values()))
 
 
-def concatenate(parts: Sequence[Records]) -> Records:
-    """Join rows in order."""
-    return Records(
-        *(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in parts), strict=True))
-    )
+def concatenate(parts: Sequence[Columns]) -> Columns:
+    """Join records, or observations, in order."""
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return type(parts[0])(*(np.concatenate(column) for column in columns))
 
 
 _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
