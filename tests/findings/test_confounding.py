@@ -519,3 +519,10 @@ def test_remarks__plain_scatter_is_none(seed: int) -> None:
     runs = campaign(dated(10.0, days, values, mpi="a")).runs
     side = runs.assign(value=runs["figure_of_merit"])
     assert list(conditions.remarks("mpi", side.iloc[::2], side.iloc[1::2])) == []
+
+
+@pytest.mark.parametrize(("runs", "separate"), [(5, False), (6, True)])
+def test_conditions__hosts_that_chance_divides_once_in_twenty_are_no_cause(runs: int, separate: bool) -> None:
+    """Of n + n runs one is on the other side's host: Fisher's p is 0.048 of 5 + 5, 0.015 of 6 + 6."""
+    first, second = [["n1"]] * runs, [["n1"], *[["n2"]] * (runs - 1)]
+    assert conditions._mostly_apart(first, second) is separate

@@ -77,7 +77,7 @@ def split(
     pairs = _by_pairs(x, (facts or {}).get("node_list", ()))
     if found is None:
         return followed or pairs
-    name = followed.fact if followed is not None else _explained(x, found, told)
+    name = followed.fact if followed is not None else _explained(found, told)
     if not name and pairs is not None:
         return pairs
     return Split(found.kind, found.sizes, found.apart, found.labels, name)
@@ -440,7 +440,7 @@ def _apart(groups: Sequence[Array]) -> bool:
     return all(one.max() < other.min() for one, other in itertools.pairwise(ordered))
 
 
-def _explained(x: Array, found: Split, facts: Mapping[str, NDArray[np.intp]]) -> str:
+def _explained(found: Split, facts: Mapping[str, NDArray[np.intp]]) -> str:
     """Name the fact that groups follow best, if it leaves them apart no more often than one in twenty."""
     labels, best = np.asarray(found.labels), (0.05 / max(len(facts), 1), "")
     for name, codes in facts.items():

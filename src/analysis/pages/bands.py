@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from analysis.base import project
 from analysis.base.words import attached, displayed, number, significant
 from analysis.claims import bands
 from analysis.claims.distance import SPEEDUPS
@@ -14,6 +15,7 @@ from analysis.claims.model import Claim, Report
 from analysis.claims.verdicts import expected_text, unit_of
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.stats import Estimate
+from analysis.model.inputs import load
 from analysis.pages.figures.points import wrapped
 from analysis.pages.figures.style import GREY, HUES, INK, LINE, legend_above
 
@@ -101,11 +103,8 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
     return ax
 
 
-def unknowns(campaign: Campaign) -> pd.DataFrame:
+def unknowns() -> pd.DataFrame:
     """List the unknowns: columns ``unknown low high unit source``, in the order of their names."""
-    from analysis.base import project
-    from analysis.model.inputs import load
-
     found = load(project.root()).unknowns
     rows = [{"unknown": name, **found[name].model_dump()} for name in sorted(found)]
     return pd.DataFrame(rows)
@@ -116,8 +115,6 @@ def simulated() -> pd.DataFrame:
 
     Columns ``claim treatment baseline end draw analytic simulated difference``, the last relative.
     """
-    from analysis.base import project
-
     return pd.read_csv(project.root() / "data/model/whatif-check.csv")
 
 

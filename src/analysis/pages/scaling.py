@@ -107,7 +107,7 @@ def scaling(
     )
 
 
-def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]:
+def scaling_sentences(table: pd.DataFrame) -> list[str]:
     """Say in one sentence a curve of `scaling` how far it gets and where it stops."""
     return list(dict.fromkeys(table["answer"]))
 
@@ -153,8 +153,7 @@ def _curves(table: pd.DataFrame, name: str, along: str) -> Iterator[tuple[str, p
 
 
 def _spelt(row: Any, unit: str) -> str:
-    value, low, high, level = (float(row[name]) for name in ("median", "low", "high", "confidence"))
-    estimate = Estimate(value, low, high, int(row["n"]), level=level)
+    estimate = tables.estimate_of(row)
     if estimate.low == estimate.high:  # the runs agree, as counts do
         return attached(exact(estimate.value), unit)
     return number(estimate, unit)

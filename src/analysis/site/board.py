@@ -390,9 +390,8 @@ def recovered_table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> st
     for report in dict.fromkeys(one.report for one in verdicts):
         lines.append(_recovered_line(report, [one for one in verdicts if one.report == report]))
     lines.append(_recovered_line("all", verdicts))
-    for one in verdicts:
-        if one.verdict != RECOVERED[0]:
-            lines.append(f"{one.verdict}: {one.claim}: {_reason_lost(one, known)}")
+    lost = (one for one in verdicts if one.verdict != RECOVERED[0])
+    lines += [f"{one.verdict}: {one.claim}: {_reason_lost(one, known)}" for one in lost]
     return "\n".join(lines) + "\n"
 
 
