@@ -196,7 +196,9 @@ def test_pptx__a_chart_is_said_in_words(path: Path) -> None:
     assert said == "rate in Gflop/s by link. open: 5.7 (5.5 to 5.9), n 6; 1 Gbit/s: 4.2, n 3"
 
 
-@pytest.mark.parametrize(("high", "expected"), [(9.1, (10.0, 2.0)), (0.9, (1.0, 0.2)), (24.0, (25.0, 5.0))])
+@pytest.mark.parametrize(
+    ("high", "expected"), [(9.1, (10.0, 2.0)), (0.9, (1.0, 0.2)), (24.0, (25.0, 5.0)), (5.8, (8.0, 2.0))]
+)
 def test_charts__an_axis_ends_above_what_is_on_it(high: float, expected: tuple[float, float]) -> None:
     assert charts.nice_top(high) == expected
 

@@ -496,6 +496,10 @@ def test_remarks__a_far_run_is_said() -> None:
     # The median of b's values is 0.995: 0.4 / 0.995 = 0.402.
     assert one.sentence.endswith(". One run of b is at 0.4 times the median")
     assert conditions.far_runs(pd.DataFrame({"value": values})) == pytest.approx((0.4 / 0.995, 1))
+    # Of eight runs two can be far; more are no runs far from the rest.
+    for many, found in ((2, (3.0, 2)), (3, None)):
+        far = pd.DataFrame({"value": [1.0, 0.99, 1.0, 1.01, 1.0, 1.0, 1.0, 1.0][many:] + [3.0] * many})
+        assert conditions.far_runs(far) == found
     slow = Remark("far", "b", 0.13, count=3)
     fast = Remark("far", "b", 2.4, count=2)
     assert spelling._remark("b", "rate", slow) == "3 runs of b are at as little as 0.13 times the median"

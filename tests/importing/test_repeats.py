@@ -143,6 +143,8 @@ def test_repeats__all_pairs_of_some_hosts_are_places_and_not_repeats() -> None:
     )
     groups = dataclasses.replace(found, kind="fact", sizes=(14, 14))
     assert "along with the list of hosts (node_list: 'n1', 'n2'):" in told(groups, 28, ("n1", "n2"))
+    assert "(node_list: 'n1', 'n2', 'n3', 'n4'):" in told(groups, 28, ("n1", "n2", "n3", "n4"))
+    assert "(node_list: 'n1', 'n2', 'n3', 'n4', …):" in told(groups, 28, ("n1", "n2", "n3", "n4", "n5"))
     # Jobs that Slurm put on pairs of hosts as these were free are repeats.
     assert split(values[:20], facts={"node_list": pairs[:20]}) is None
 

@@ -213,3 +213,10 @@ def test_front__menu_closes_on_escape_and_on_a_click_outside(browser: Browser, s
     assert browser.run(press) is True
     browser.click(5, 890)
     assert browser.run(shown) is False
+
+
+@pytest.mark.parametrize(("word", "untestable"), [("not tested", True), ("cannot tell", False)])
+def test_card__says_of_a_claim_that_nothing_tests_that_no_run_can(word: str, untestable: bool) -> None:
+    found = site_mock.ratio("c", "t", "s", word, (1.5, 1.5, 1.5), 7.0, evidence="published", runs=["001"])
+    (row,) = scoreboard.rows(scoreboard.board([replace(found, distance="scaled")]), every=True)
+    assert front.Card("Link", "q", "c", row, ("t",), 1, "").untestable is untestable

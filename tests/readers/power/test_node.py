@@ -120,7 +120,8 @@ def test_ear__script_does_not_count_beside_its_steps():
     step = "n1;7;0;1772359200;1772359300;100;250.0;20\n"
     script = "n1;7;4294967291;1772359190;1772359310;120;260.0;20\n"
     other = "n1;7;4294967290;1772359190;1772359310;120;260.0;20\n"
-    for rows in (step + script, script + other + step):
+    first = other.replace("4294967290", "4294967280")  # 0xfffffff0, the first of the codes
+    for rows in (step + script, script + other + step, first + step):
         assert ear.parse((head + rows).encode())["energy_counter"].values[0].tolist() == [0, 25000]
     # An mpirun in the script makes no step.
     assert ear.parse((head + script).encode())["energy_counter"].values[0].tolist() == [0, 31200]
