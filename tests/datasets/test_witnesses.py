@@ -240,11 +240,37 @@ def jobs_swapped(copy: Copy) -> None:
     copy.change("121", job_id=one["job_id"])
 
 
-@lie("vm-hpcg", r"011/run\.json:\d+: began 45 s before its job 40 did; other runs began after theirs")
 def jobs_of_neighbours_swapped(copy: Copy) -> None:
     one, other = copy.records(run="011")[0], copy.records(run="012")[0]
     copy.change("011", job_id=other["job_id"])
     copy.change("012", job_id=one["job_id"])
+
+
+lie("vm-hpcg", r"011/run\.json:\d+: it began 45 s before its job 40 did; other runs began after theirs")(
+    jobs_of_neighbours_swapped
+)
+
+
+@lie("vm-hpcg", r"012/run\.json:\d+: it ended \d+ s after its job 39 did; other runs ended before theirs")
+def jobs_of_neighbours_swapped_both_ways(copy: Copy) -> None:
+    """The partner of the one that began too early is named as well."""
+    jobs_of_neighbours_swapped(copy)
+
+
+@lie(
+    "vm-hpcg", r"001/HPCG-\S+: its result took 6.001 s of its 6.609 s, that of run 053 would fit as those of"
+)
+def outputs_of_repeats_exchanged(copy: Copy) -> None:
+    """Their names are kept; only what a run takes besides its result tells."""
+    one, other = copy.file("001", "HPCG-Benchmark*"), copy.file("053", "HPCG-Benchmark*")
+    texts = [(copy.folder / name).read_bytes() for name in (one, other)]
+    copy.write(one, texts[1])
+    copy.write(other, texts[0])
+
+
+@lie("vm-lulesh", r"lulesh-s20-1x1-f5237b34-r04/run\.json:\d+: it began at 2026-\S+ UTC, its job ran from ")
+def run_of_a_shared_job_given_to_another_job(copy: Copy) -> None:
+    copy.change("lulesh-s20-1x1-f5237b34-r04", job_id="8:9")
 
 
 @lie(

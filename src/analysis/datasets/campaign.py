@@ -31,7 +31,7 @@ from analysis.model.campaign import modelled
 from analysis.schema import registry, storage
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import CampaignFile
-from analysis.schema.records import further
+from analysis.schema.records import IMPORTED, further, section
 from analysis.schema.registry import Columns, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
@@ -155,7 +155,7 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     for row in (*rows, *(other for run in found for other in run.repeats)):
         row |= {key: plain(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
     before = {row["run"]: row["reason"] for row in rows}
-    counted = _join_records(rows, _jobs_and_steps(accounts))
+    counted = _join_records(rows, _jobs_and_steps(accounts), _to_the_second(found))
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}
     logs, power_faults = read_logs(raw, files, power, rows)
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
@@ -306,7 +306,31 @@ def _jobs_and_steps(accounts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return records
 
 
-def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[float]:
+def _to_the_second(found: Sequence[RunFolder]) -> dict[str, bool]:
+    """Return the runs that may be compared with their job, and of each whether to the second.
+
+    Slurm dates a job that it started again by the last start. An imported run may have another clock.
+    """
+    again = {_account(run.row) for run in found if _restarts(run) != "0"}
+    return {
+        str(run.row["run"]): IMPORTED not in run.extra and int(run.row["exit_code"]) == 0
+        for run in found
+        if _account(run.row) == run.row["job_id"] or _account(run.row) not in again
+    }
+
+
+def _restarts(run: RunFolder) -> str:
+    return str(section(run.extra, "slurm").get("restarts") or "0")
+
+
+def _account(row: Mapping[str, Any]) -> str:
+    """Return a run's job in Slurm's records: the third run of job 7 has the job 7:3."""
+    return str(row["job_id"]).partition(":")[0]
+
+
+def _join_records(
+    rows: list[dict[str, Any]], records: pd.DataFrame, exact: Mapping[str, bool]
+) -> list[float]:
     """Add Slurm's records of the runs to their rows; return the energies that it counted, J."""
     if records.empty:
         return [np.nan] * len(rows)
@@ -322,8 +346,9 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
         if job is not None:
             row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
         counted.append(float(job["energy"]) if job is not None else np.nan)
-    joined = [(row, known[row["job_id"]]) for row in rows if row["job_id"] and row["job_id"] in known]
-    for (row, _), reason in zip(joined, slurm_contradictions(joined), strict=True):
+    joined = [(row, known[_account(row)]) for row in rows if row["run"] in exact and _account(row) in known]
+    sure = {run for run, whether in exact.items() if whether}
+    for (row, _), reason in zip(joined, slurm_contradictions(joined, sure), strict=True):
         row["reason"] = row["reason"] or reason
     return counted
 

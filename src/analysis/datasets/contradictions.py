@@ -6,7 +6,7 @@ A clock of an unknown time zone may be off by any number of quarters of an hour.
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,8 @@ _SLACK = 60.0  # s
 _LONGER, _TAIL = 1.02, 2.0
 # Slurm counts whole seconds, and a run ends before its job.
 _ROUNDING = 2.0  # s
+# What holds for so many runs is a rule, from which the rest departs.
+_FEWEST, _RULE = 4, 0.9
 # HPCG plans its sets by the first one, and stops after the set in which the time is over.
 _PLAN = 2.0
 _SET = 50  # iterations
@@ -248,13 +250,21 @@ def _of_profile_times(row: Row, attrs: Mapping[str, Any]) -> Iterator[str]:
 # ---- Slurm's accounting; sacct prints local times
 
 
-def slurm_contradictions(joined: Sequence[tuple[Row, Job]]) -> list[str]:
+def slurm_contradictions(joined: Sequence[tuple[Row, Job]], exact: Collection[str] = ()) -> list[str]:
     """Return for each run why its record cannot be of the job that it names; empty where it can.
 
-    `joined` has rows of the kind ``runs``, each with the row of its job, of the kind ``sacct``.
+    `joined` has rows of the kind ``runs``, each with the row of its job, of the kind ``sacct``. The runs
+    `exact` have dates that are compared to the second, if most of them are within their job to the second.
     """
     zones = _zones(joined)
-    return [next(iter((*_of_job(row, job), *_of_job_times(row, job, zones))), "") for row, job in joined]
+    offs = [_off(row, job) if row["run"] in exact else None for row, job in joined]
+    known = [max(off[1:]) for off in offs if off is not None and off[0] in zones]
+    late = sum(one > _ROUNDING for one in known)
+    ruled = len(known) >= _FEWEST and late <= max((1 - _RULE) * len(known), 1)
+    return [
+        next(iter((*_of_job(row, job), *_of_job_times(row, job, zones, exact=ruled and off is not None))), "")
+        for (row, job), off in zip(joined, offs, strict=True)
+    ]
 
 
 def _of_job(row: Row, job: Job) -> Iterator[str]:
@@ -292,14 +302,28 @@ def _moment(time: Any) -> np.datetime64:
     return pd.Timestamp(time).to_datetime64()
 
 
-def _of_job_times(row: Row, job: Job, zones: Sequence[int]) -> Iterator[str]:
+def _off(row: Row, job: Job) -> tuple[int, float, float] | None:
+    """Return the zone of a job's clock, and how many s before its job a run began and after it ended."""
     zone = _zone(row, job)
     if zone is None or np.isnat(row["start"]) or np.isnat(_moment(job["start"])):
+        return None
+    second = np.timedelta64(1, "s")
+    early = float((_moment(job["start"]) - row["start"]) / second) + zone * slurm.QUARTER
+    return zone, early, float((row["end"] - _moment(job["end"])) / second) - zone * slurm.QUARTER
+
+
+def _of_job_times(row: Row, job: Job, zones: Sequence[int], *, exact: bool) -> Iterator[str]:
+    off = _off(row, job)
+    if off is None:
         return
+    zone, early, late = off
     start, end = (_moment(job[name]) for name in ("start", "end"))
-    early = float((start - row["start"]) / np.timedelta64(1, "s"))
-    if zone not in zones or early + zone * slurm.QUARTER > _SLACK:
+    if zone not in zones or early > _SLACK:
         ran = f"its job ran from {str(start)[:19]} to {str(end)[:19]}"
         clock = -min(zones, key=abs, default=0) * slurm.QUARTER / 3600
         ran += f", on a clock that is {clock:+g} h off UTC for other jobs" if clock else ""
         yield f"it began at {row['start'].astype('datetime64[s]')} UTC, {ran}"
+    elif exact and early > _ROUNDING:
+        yield f"it began {early:.0f} s before its job {row['job_id']} did; other runs began after theirs"
+    elif exact and late > _ROUNDING:
+        yield f"it ended {late:.0f} s after its job {row['job_id']} did; other runs ended before theirs"

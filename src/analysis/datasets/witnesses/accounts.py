@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.base.slurm import QUARTER, usual_zones
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
-from analysis.schema.records import IMPORTED, section
+from analysis.schema.records import section
 
 # What holds for so many is a rule, from which the rest departs.
 _RULE = 0.9
@@ -31,7 +31,10 @@ _TIMES, _ROOM = 4.0, 1e9
 
 @witness("exit code of a run", "state of its job")
 def states_of_jobs(case: Hearing) -> Iterator[Fault]:
-    """Find runs that ended well by their record and not by Slurm's, or the other way."""
+    """Find runs that ended well by their record and not by Slurm's, or the other way.
+
+    A job of several runs fails if any of them does, which then runs again in another job.
+    """
     for run in case.runs:
         job = case.jobs.get(run.job) if run.job else None
         if job is None or job["state"] in ("", "RUNNING", "PENDING"):
@@ -98,20 +101,6 @@ def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
 
 def _of(runs: Sequence[Testimony]) -> str:
     return "says" if len(runs) == 1 else f"and {len(runs) - 1} other runs of its job say"
-
-
-@witness("start of a run", "start of its job")
-def starts_of_runs(case: Hearing) -> Iterator[Fault]:
-    """Find runs that began before their job, by what the others do to the second."""
-    late = waits(case)
-    again = {run.account for run in case.runs if run.restarted}
-    known = [run for run in case.ended if run.name in late and run.account not in again]
-    early = [run for run in known if late[run.name] < -_TURN and IMPORTED not in run.extra]
-    if len(known) >= _FEWEST and len(early) <= max((1 - _RULE) * len(known), 1):
-        for run in early:
-            what = f"began {-late[run.name]:.0f} s before its job {run.account} did"
-            what = f"{what}; other runs began after theirs"
-            yield case.of_run(run, what, "correct job_id or start", key="job_id")
 
 
 @witness("time of a job", "its start and end, its batch step")
@@ -198,26 +187,28 @@ def _less(run: Testimony, peak: float, others: Sequence[float], runs: Sequence[T
 @witness("nodes of a run", "nodes of its job")
 def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find runs on fewer nodes than their job had, where other runs use all of theirs."""
-    known = [run for run in case.ended if run.job in case.jobs and run.row["nodes"] > 0]
-    fewer = [run for run in known if int(case.jobs[run.job]["nodes"]) > run.row["nodes"]]
+    known = [run for run in case.ended if run.account in case.jobs and run.row["nodes"] > 0]
+    fewer = [run for run in known if int(case.jobs[run.account]["nodes"]) > run.row["nodes"]]
     if len(known) < _FEWEST or len(fewer) > (1 - _RULE) * len(known):
         return
     for run in fewer:
-        what = f"has {run.row['nodes']} nodes, its job {run.job} had {case.jobs[run.job]['nodes']}"
+        what = f"has {run.row['nodes']} nodes, its job {run.account} had {case.jobs[run.account]['nodes']}"
         yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
 
 
 @witness("question of a run", "comment of its job")
 def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find runs whose question is not the comment of their job, where that is so of the others."""
-    known = [run for run in case.runs if case.jobs.get(run.job, {}).get("comment") and run.row["question"]]
-    other = [run for run in known if case.jobs[run.job]["comment"] != run.row["question"]]
+    known = [run for run in case.runs if _comment(case, run) and run.row["question"]]
+    other = [run for run in known if _comment(case, run) != run.row["question"]]
     if len(known) >= _FEWEST and len(other) <= (1 - _RULE) * len(known):
         for run in other:
-            what = (
-                f"says question {run.row['question']!r}, its job {run.job} {case.jobs[run.job]['comment']!r}"
-            )
+            what = f"says question {run.row['question']!r}, its job {run.account} {_comment(case, run)!r}"
             yield case.of_run(run, what, "is it the record of another run?", key="question")
+
+
+def _comment(case: Hearing, run: Testimony) -> str:
+    return str(case.jobs.get(run.account, {}).get("comment", ""))
 
 
 @witness("one file of Slurm's records", "another")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from analysis.base.errors import Fault
+from analysis.base.files import RECORD
 from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
@@ -21,6 +23,8 @@ _CLOCKS, _DIGITS = 0.01, 0.02
 _PART, _LEAST = 0.05, 0.1
 # Processor time a second of the result, in logarithms: as in its repeats to this, and median distances.
 _RATIO, _NEAR = 0.18, 8.0
+# What a run takes besides its result: within the spread of its repeats, and times it that are far; s.
+_LAUNCH, _FITS, _OFF = 0.02, 1.2, 4.0
 # A record's end is corrected where the node's uptime differs by half a second.
 _UPTIME = 1.0
 
@@ -61,6 +65,36 @@ def shares_of_time(case: Hearing) -> Iterator[Fault]:
 
 def _share(run: Testimony) -> float:
     return float(run.row.get("benchmark_time", np.nan)) / max(float(run.row["elapsed"]), 1e-9)
+
+
+@witness("time of a result", "time of another run of its cell")
+def exchanged_repeats(case: Hearing) -> Iterator[Fault]:
+    """Find two runs of a cell each of whose results fits the time of the other, and not of its own."""
+    timed = [run for run in case.ended if _took(run) > 0 and run.row["elapsed"] > 0]
+    for cell in case.cells(timed):
+        for one, other in _exchanged(cell):
+            for run, partner in ((one, other), (other, one)):
+                what = f"its result took {_took(run):.4g} s of its {float(run.row['elapsed']):.4g} s"
+                what = f"{what}, that of run {partner.name} would fit as those of their repeats do"
+                file = str(run.sources.get("result", RECORD)).removeprefix(f"{run.name}/")
+                remedy = "were the two exchanged? put back the run's own file"
+                yield case.of_run(run, what, remedy, file=file)
+
+
+def _exchanged(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, Testimony]]:
+    """Give the pairs that are far off what the others take besides their result, and fit once exchanged."""
+    took = np.array([_took(run) for run in cell])
+    whole = np.array([float(run.row["elapsed"]) for run in cell])
+    for one, other in combinations(range(len(cell)), 2) if len(cell) > _FEWEST else ():
+        pair = [one, other]
+        rest = np.delete(whole - took, pair)
+        middle = float(np.median(rest))
+        spread = max(float(np.abs(rest - middle).max()), _LAUNCH)
+        off = whole[pair] - took[pair] - middle
+        put_back = whole[pair] - took[pair[::-1]] - middle
+        fits = np.abs(put_back).max() <= _FITS * spread
+        if fits and np.abs(off).min() > _OFF * spread and off[0] * off[1] < 0:
+            yield cell[one], cell[other]
 
 
 def _wall(run: Testimony) -> float:
