@@ -1,8 +1,7 @@
 """The parts of an mpiP report: header and sections, the small tables, the call sites with their stacks.
 
 With address randomisation each rank has several call sites, so the list of call sites can be most of a
-report. Its frames repeat; each distinct stack is spelt once. The list is read in columns, or line by line if
-a line is odd.
+report. Its frames repeat; each distinct stack is spelt once.
 """
 
 import re
@@ -11,8 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from analysis.readers.base import Faults, labels
 from analysis.readers.mpip.fast import Cut
@@ -358,8 +355,6 @@ def read_histogram(report: ReportText, faults: Faults) -> list[Bin]:
 _ADDRESS = re.compile(r"(0x[0-9a-fA-F]+|\[unknown\])(?:\s+(.*))?")
 _SOURCE = re.compile(r"(?<=\S)\s++(\d++)(?:\s|$)")
 _DIGITS = 9  # of the largest id, so that it fits i4
-CHUNK = 1 << 18  # B worked on at a time fit the cache
-_LINES = 1 << 14  # taken at a time, so that they stay in the cache
 
 # Ids of the sites, number of each site's stack, and the frames of each distinct stack.
 _Stacks = tuple[np.ndarray, np.ndarray, list[tuple[bytes, ...]]]
@@ -370,7 +365,7 @@ def read_callsites(report: ReportText, faults: Faults) -> dict[str, np.ndarray]:
     section = report.sections.get("callsites")
     if section is None:
         return {}
-    ids, codes, stacks = _fast_sites(report, section) or _slow_sites(report, section, faults)
+    ids, codes, stacks = _cut_sites(report, section) or _read_sites(report, section, faults)
     names, calls = [], []
     for frames in stacks:
         body, _, call = frames[0].strip().rpartition(b" ")
@@ -399,7 +394,7 @@ def _frame(body: str) -> str:
     return f"{body[: source.start()]}:{source[1]} {body[source.end() :].strip()}".strip() if source else body
 
 
-def _slow_sites(report: ReportText, section: Section, faults: Faults) -> _Stacks:
+def _read_sites(report: ReportText, section: Section, faults: Faults) -> _Stacks:
     ids: list[int] = []
     stacks: list[tuple[bytes, ...]] = []
     current, depth = b"", 0
@@ -422,28 +417,13 @@ def _slow_sites(report: ReportText, section: Section, faults: Faults) -> _Stacks
     return np.array(ids, dtype=np.int64), codes, list(distinct)
 
 
-def _fast_sites(report: ReportText, section: Section) -> _Stacks | None:
-    """Read the lines in columns; None if one is not id, level and frame, or not where it is due."""
+def _cut_sites(report: ReportText, section: Section) -> _Stacks | None:
+    """Return the call sites that the core has read; None if it has not, or one is not where it is due."""
     columns = report.columns(section)
-    if columns is not None and report.cut is not None:
-        report.cut.columns["callsites"] = {}  # needed once
-        return _in_order(columns["id"], columns["level"], columns["frame"], report.cut.frames)
-    start = report.data.find(b"\n", section.start, section.stop) + 1
-    if not start or start >= section.stop:
+    if columns is None or report.cut is None:
         return None
-    raw = np.frombuffer(report.data, dtype=np.uint8, count=section.stop - start, offset=start)
-    chunks = range(0, len(raw), CHUNK)
-    ends = [np.flatnonzero(raw[at : at + CHUNK] == ord("\n")) + at + 1 for at in chunks]
-    bounds = np.concatenate([[0], *ends])
-    known: dict[bytes, int] = {}
-    parts = []
-    for at in range(0, len(bounds) - 1, _LINES):
-        part = _parse_sites(raw, bounds[at : at + _LINES + 1], known)
-        if part is None:
-            return None
-        parts.append(part)
-    ids, levels, codes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return _in_order(ids, levels, codes, list(known))
+    report.cut.columns["callsites"] = {}  # needed once
+    return _in_order(columns["id"], columns["level"], columns["frame"], report.cut.frames)
 
 
 def _in_order(ids: np.ndarray, levels: np.ndarray, codes: np.ndarray, frames: list[bytes]) -> _Stacks | None:
@@ -452,29 +432,6 @@ def _in_order(ids: np.ndarray, levels: np.ndarray, codes: np.ndarray, frames: li
     if not top[0] or (~top[1:] & (levels[1:] != levels[:-1] + 1)).any() or (ids != ids[top][site]).any():
         return None
     return ids[top], *_stacks(codes, frames, levels, site)
-
-
-def _parse_sites(
-    raw: np.ndarray, bounds: np.ndarray, known: dict[bytes, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return id, level and code of the frame of each line; new frames go into `known`."""
-    text = pa.LargeStringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(raw))
-    lines = pc.ascii_trim_whitespace(text)
-    cells = pc.ascii_split_whitespace(lines, max_splits=2)
-    if not pc.all(pc.equal(pc.list_value_length(cells), 3)).as_py():
-        return None
-    ids, levels, frames = (cells.flatten()[at::3] for at in range(3))
-    for numbers in (ids, levels):
-        if (
-            not pc.all(pc.ascii_is_decimal(numbers)).as_py()
-            or pc.max(pc.binary_length(numbers)).as_py() > _DIGITS
-        ):
-            return None
-    encoded = frames.dictionary_encode()
-    distinct = encoded.dictionary.cast(pa.large_binary()).to_pylist()
-    codes = np.array([known.setdefault(frame, len(known)) for frame in distinct], dtype=np.int64)
-    whole = (numbers.cast(pa.int64()).to_numpy() for numbers in (ids, levels))
-    return *whole, codes[encoded.indices.to_numpy()]
 
 
 def _stacks(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from analysis.readers.base import Faults
-from analysis.readers.mpip.report import CHUNK, ReportText, Section, call_name, natural
+from analysis.readers.mpip.report import ReportText, Section, call_name, natural
 from analysis.readers.text import headless, printable, real
 
 _TIME = "Name Site Rank Count Max Mean Min App% MPI%"
@@ -28,6 +28,7 @@ _WHOLE = frozenset({"Site", "Rank", "Count", "Tasks"})
 _LARGEST = 2**31 - 1
 _STAR = -1
 _ROWS = 1 << 15  # checked at a time
+CHUNK = 1 << 18  # B worked on at a time fit the cache
 
 
 @dataclass
