@@ -29,3 +29,21 @@ def test_new_campaign__takes_the_nodes_that_slurm_lists(cluster: SlurmCluster, t
     assert (launch["partition"], launch["constraint"]) == ("bench", "ivybridge")
     plan = matrix.expand(declare.load("x", tmp_path))
     assert sorted({run.nodes for run in plan.runs}) == [1, 2]
+
+
+def test_new_campaign__takes_debians_program_and_the_library_that_it_is_linked_to(
+    cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    if shutil.which("hpcc") is None:
+        pytest.skip("no hpcc on this host; run tests/slurm/install.sh")
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    command = [sys.executable, "-m", "analysis.cli", "new-campaign", "x", "--yes", "--from-slurm"]
+    done = cluster.run([*command, "--partition=bench", "--application=hpcc"], cwd=tmp_path)
+    assert "took: /usr/bin/hpcc, which is in PATH" in done.stdout
+    assert "fill in" not in done.stdout
+    launch = project.load_yaml(tmp_path / "config/clusters/x.yaml")["launch"]
+    assert launch["applications"] == {"hpcc": {"program": "/usr/bin/hpcc"}}
+    ((_, library),) = launch["mpi"].items()
+    said = cluster.run(["mpirun.openmpi", "--version"]).stdout.splitlines()[0]
+    assert library["name"] == f"Open MPI {said.split()[-1]}"
+    assert library["launcher"] == "mpirun.openmpi"
