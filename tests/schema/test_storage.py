@@ -208,6 +208,27 @@ def test_dataset__labels_that_are_shared_belong_to_each_alone() -> None:
     assert float(other["time"].sel(kernel="Total")) == float(one["time"][4])
 
 
+def test_dataset__is_what_xarray_makes_of_the_parts() -> None:
+    text = (Path(__file__).parents[1] / "data/hpcg/HPCG-Benchmark_3.1_2026-11-20_23-20-13.txt").read_bytes()
+    ours = readers.parse(text, "HPCG-Benchmark.txt")
+    theirs = xr.Dataset(dict(ours.data_vars), ours.coords, ours.attrs)
+    assert_same(xr.DataTree(ours), xr.DataTree(theirs))
+    assert sorted(ours.indexes) == ["axis", "entry", "kernel", "statistic"]
+    torn = {"entry": xr.Variable("entry", ["a", "b"]), "value": xr.Variable("entry", ["c"])}
+    with pytest.raises(ValueError, match="conflicting sizes for dimension 'entry'"):
+        registry.dataset(torn, "hpcg", {})
+
+
+def test_dataset__every_dimension_that_names_a_variable_is_a_coordinate() -> None:
+    lone = [
+        (kind, name)
+        for kind, table in registry.REGISTRY.items()
+        for name, one in table.items()
+        if one.dims == (name,) and not one.coordinate  # xarray would index it, and no reader does
+    ]
+    assert lone == []
+
+
 def test_check__names_every_fault() -> None:
     ds = xr.Dataset({"count": ("row", [1.5])}, attrs={"kind": "matrix"})
     with pytest.raises(SchemaError) as error:

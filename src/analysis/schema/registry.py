@@ -64,8 +64,23 @@ def dataset(variables: dict[str, xr.Variable], kind: str, attrs: Mapping[str, An
     data = {name: array for name, array in variables.items() if name not in coords}
     indexes = {name: _index(name, array.values) for name, array in coords.items() if array.dims == (name,)}
     coords |= {name: index.create_variables({name: coords[name]})[name] for name, index in indexes.items()}
-    out = xr.Dataset(data, xr.Coordinates(coords, indexes), {**attrs, "kind": kind})
+    out = _assembled(data, coords, indexes, {**attrs, "kind": kind})
     check(out)
+    return out
+
+
+def _assembled(
+    data: dict[str, xr.Variable],
+    coords: dict[str, xr.Variable],
+    indexes: dict[str, PandasIndex],
+    attrs: dict[str, Any],
+) -> xr.Dataset:
+    """Put parts that fit each other together; `xr.Dataset` would merge and align them, as if they did not."""
+    make = getattr(xr.Dataset, "_construct_direct", None)
+    if make is None:  # it is xarray's own, which may go
+        return xr.Dataset(data, xr.Coordinates(coords, indexes), attrs)
+    # Sizes that do not fit are a ValueError there too.
+    out: xr.Dataset = make({**data, **coords}, set(coords), None, attrs, dict(indexes))
     return out
 
 

@@ -353,12 +353,16 @@ class TextFormat(Format):
     test: Callable[[bytes], bool] | None = None
     given: str = ""
 
+    @cached_property
+    def _groups(self) -> tuple[tuple[bytes, ...], ...]:
+        return tuple(self.groups())
+
     def sniff(self, head: bytes, name: str = "") -> bool:
         """Tell whether some bytes hold one of the program's marks."""
         if self.test:
             return self.test(head)
         there: dict[bytes, bool] = {}  # a banner is in many groups
-        for group in self.groups():
+        for group in self._groups:
             for mark in group:
                 if not (there[mark] if mark in there else there.setdefault(mark, mark in head)):
                     break
