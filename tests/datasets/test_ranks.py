@@ -1,10 +1,11 @@
-"""LULESH and cp.x with more ranks than cores: raw profiles by line tools, in dataset, page and verdict."""
+"""LULESH, cp.x and OpenAtom with more ranks than cores: raw profiles by line tools, dataset and verdict."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -89,3 +90,45 @@ def test_ranks__the_pieces_of_a_transpose_become_more_and_smaller() -> None:
     assert {n: (int(sent["count"][n]), int(sent["bytes"][n])) for n in sent.index} == TRANSPOSES
     pieces = [sent["bytes"][n] / sent["count"][n] for n in sorted(TRANSPOSES)]
     assert [round(one) for one in pieces] == [898_089, 224_926, 58_881, 15_958]
+
+
+WATER = RUNS.parents[1] / "vm-openatom" / "runs"
+# xzcat *.ipm.xml.xz | grep -o '<hent .*call="MPI_Isend".*' | awk -F'"' '{ n += $14; b = $6
+#     if (b >= 1024 && b <= 16384) m += $14 } END { print n, m }', of 1 to 8 nodes
+MESSAGES = {
+    1: (139_597, 128_571),
+    2: (212_989, 193_039),
+    3: (274_349, 212_261),
+    4: (256_569, 225_609),
+    6: (418_079, 236_015),
+    8: (293_005, 243_601),
+}
+
+
+@pytest.mark.datasets("vm-openatom")
+def test_openatom__calls_and_sizes_are_those_of_the_report() -> None:
+    found = {}
+    for path in WATER.glob("*/*.ipm.xml.xz"):
+        sent = Counter[int]()
+        for call, size, count in HENT.findall(read_bytes(path).decode()):
+            if call == "MPI_Isend":
+                sent[int(size)] += int(count)
+        medium = sum(count for size, count in sent.items() if 1024 <= size <= 16384)
+        found[int(path.parent.name.split("-")[4][0])] = sent.total(), medium
+    assert found == MESSAGES
+    campaign = load_campaign("vm-openatom")
+    report = load_report(ROOT / "config/claims/openatom2010.yaml")
+    told = {one.claim.removeprefix("openatom2010-prof-"): one for one in evaluate(report, campaign)}
+    # Each of the two ranks of a node broadcasts once, which hands payload to MPI too.
+    shares = sorted(
+        100 * medium / (sent + 2 * nodes) for nodes, (sent, medium) in MESSAGES.items() if nodes > 1
+    )
+    share = told["msgs-1-16kb"]
+    assert share.estimate == pytest.approx(median(shares), rel=1e-12)
+    assert [round(one, 1) for one in shares] == [56.5, 77.4, 83.1, 87.9, 90.6]
+    for claim in ("used-functions", "msgs-1-16kb"):
+        assert (told[claim].verdict, told[claim].distance) == ("seen at this scale", "scaled"), claim
+    assert told["msgs-grow"].estimate == pytest.approx(0.6)  # more on 3 nodes than on 4, more on 6 than on 8
+    assert told["msgs-grow"].verdict == "cannot tell"
+    # Whether messages or collectives take more time is not asked of runs that share their cores.
+    assert told["p2p-biggest-overhead"].verdict == "not tested"

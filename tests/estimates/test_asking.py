@@ -30,6 +30,7 @@ SHIPPED = {
     "vm-lulesh": ({"profiler"}, {}),
     "vm-ranks": (set(), {}),
     "vm-water": (set(), {}),
+    "vm-openatom": (set(), {}),
 }  # fmt: skip
 
 
