@@ -153,6 +153,16 @@ def test_size_histogram__has_a_place_for_each_size() -> None:
     assert ax.get_title(loc="left") == "300 calls of unknown size are not shown"
 
 
+def test_share_bars__of_a_single_run_reach_their_numbers_without_an_interval() -> None:
+    frame = pd.DataFrame(
+        {"call": ["MPI_Iprobe", "MPI_Test"], "s": [99.0, 0.6], "low": np.nan, "high": np.nan}
+    )
+    _, ax = figures.new_figure("measured")
+    figures.share_bars(frame, ax=ax, name="call", share="s", low="low", high="high", xlabel="share (%)")
+    assert ax.get_xlim() == (0, 100)
+    assert [text.xy[0] for text in ax.texts] == [99.0, 0.6]  # where a number stands; NaN hid it
+
+
 def test_share_bars__are_shares_of_the_whole() -> None:
     frame = pd.DataFrame({"call": ["MPI_Send", "MPI_Wait"], "s": [51.0, 12.0], "c": [20.0, np.nan]})
     _, ax = figures.new_figure("measured")

@@ -103,7 +103,7 @@ def share_bars(
     ends = shares.copy()  # where the number stands: beyond bar, interval and a claim close by
     if low and high:
         whiskers(ax, shares, places, (INK, ""), xends=(frame[low], frame[high]), capsize=4)
-        ends = frame[high].to_numpy(float)
+        ends = np.fmax(shares, frame[high].to_numpy(float))  # a single run has no interval
     if claimed:
         values = frame[claimed].to_numpy(dtype=float)
         ax.plot(values, places, "D", color=INK, markerfacecolor=PAPER, markersize=8.5, markeredgewidth=1.5)
