@@ -355,3 +355,19 @@ def test_import__a_queue_in_a_path_is_said_once(tmp_path: Path, imported: Import
         ("cpu-short", "gcc12", None): 2,
         ("bigmem_long", "gcc12", None): 2,
     }
+
+
+def test_import__a_file_called_after_the_case_of_its_folder_has_no_tuning(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """As apps/CASTEP/al3x3/results/Athena/al3x3_16nodes.castep of hpc-uk/archer-benchmarks."""
+    for case, atoms in (("al3x3", 4000), ("tin", 32000)):
+        for at, file in enumerate((f"{case}_run1.out", f"{case}_run2.out", "results_run3.out")):
+            path = tmp_path / "tree" / case / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(log(9.5 + at + atoms / 1e5).replace("4000 atoms", f"{atoms} atoms"))
+    found = imported(tmp_path / "tree").values()
+    assert Counter((one["case"], one.get("tuning")) for one in found) == {
+        ("al3x3", None): 3,
+        ("tin", None): 3,
+    }

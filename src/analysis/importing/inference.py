@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from analysis.importing.draft import COUNTS, Draft, Sourced
@@ -45,6 +46,7 @@ def infer(
     Parts of a path for which `settled` is true are left alone.
     """
     groups: dict[str, list[Draft]] = defaultdict(list)
+    parse = cache(parse_name)  # runs share most folders
     for draft in drafts:
         groups[draft.application].append(draft)
         declared = applications.get(draft.application)
@@ -53,7 +55,7 @@ def infer(
         draft.names = [
             ParsedName(part)
             if settled is not None and settled(at)
-            else parse_name(part, application=draft.application, cases=cases, file=at == len(parts) - 1)
+            else parse(part, application=draft.application, cases=cases, file=at == len(parts) - 1).copy()
             for at, part in enumerate(parts)
         ]
     elsewhere = _confirmed_spots(groups.values())
@@ -396,6 +398,9 @@ def _from_rest(members: list[Draft]) -> Iterator[str]:
         name = "case" if _changes_with_problem(column, members) else "tuning"
         for draft in members:
             text = column.get(id(draft), "")
+            # A file called after the case of its folder says it once more.
+            if text and text == draft.value("case"):
+                continue
             if text and (name not in draft.facts or (name == "tuning" and str(draft.value(name)) != text)):
                 draft.append(name, text, f"path: {text}")
         alone = len(column) == len(set(column.values())) > _LISTED

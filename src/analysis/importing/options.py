@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import Any
 
 from analysis.base.words import STAMPS
@@ -11,14 +12,17 @@ from analysis.importing.draft import Draft, cell
 from analysis.importing.groups import stem
 
 _Member = tuple[Draft, dict[str, str]]  # a run and its settings
+_Parse = Callable[[str], Mapping[str, str]]
 _SOURCE = "launch line and environment"
 
 
 def distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     """Distinguish runs by the options and settings in which runs of a cell differ; say so, a line each."""
     given: dict[str, list[_Member]] = defaultdict(list)
+    parse = cache(launch.options)  # jobs of one script have its line in common
+    releases = cache(lambda loaded: modules.releases(loaded.split()))
     for draft in drafts:
-        settings = _settings(draft)
+        settings = _settings(draft, parse, releases)
         if settings or draft.value("modules"):
             draft.add({"settings": settings}, _SOURCE)
             given[draft.application].append((draft, settings))
@@ -49,10 +53,10 @@ def _distinguish(application: str, members: Sequence[_Member]) -> Iterator[str]:
     yield f"{application}: options are {', '.join(sorted(levels)[:6])}, which vary between runs"
 
 
-def _settings(draft: Draft) -> dict[str, str]:
+def _settings(draft: Draft, parse: _Parse, releases: _Parse) -> dict[str, str]:
     """Return all options and settings of a run, and the releases of the modules that it loaded."""
     line = _launch_line(draft)
-    stated = launch.options(line) if line else {}
+    stated = parse(line) if line else {}
     # Outputs that have the name of the run's own file, or a date in their name, only count.
     own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}
     settings = {
@@ -62,7 +66,7 @@ def _settings(draft: Draft) -> dict[str, str]:
     }
     for name in ("environment", "grid", "given_options"):
         settings |= draft.value(name) or {}
-    loaded = modules.releases(str(draft.value("modules") or "").split())
+    loaded = releases(str(draft.value("modules") or ""))
     return settings | {f"{launch.MODULE}{name}": release for name, release in loaded.items()}
 
 

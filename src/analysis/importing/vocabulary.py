@@ -87,6 +87,10 @@ class ParsedName:
     vague: list[tuple[int, str, str]] = field(default_factory=list)  # number, text, its place
     rest: str = ""  # unknown words
 
+    def copy(self) -> "ParsedName":
+        """Return a name of the same content, which changes by itself."""
+        return ParsedName(self.text, dict(self.values), list(self.vague), self.rest)
+
     def add_rest(self, text: str) -> None:
         """Add a word that is not understood: it may still distinguish runs."""
         self.rest = f"{self.rest}-{text}".strip("-")
