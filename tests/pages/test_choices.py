@@ -158,6 +158,14 @@ def test_answer__a_level_is_text_whatever_markdown_would_make_of_it() -> None:
     assert answer("a <b> *c* `d` [e](f)").data == r"A \<b> \*c\* \`d\` \[e](f)"
 
 
+def test_answer__a_long_one_begins_with_its_first_sentences_and_lists_the_others() -> None:
+    short = [f"{name} {'is long ' * 30}" for name in "abc"]
+    assert answer(*short).data.count("\n") == 0  # three sentences are no list
+    many = answer(*(f"{name} {'is long ' * 35}." for name in "abcdef")).data
+    head, count, *rows = [line for line in many.splitlines() if line]
+    assert (head[:1], count, [row[:3] for row in rows]) == ("A", "4 more:", ["- C", "- D", "- E", "- F"])
+
+
 def test_drawing__words_stand_at_one_place_in_both_panels() -> None:
     rows = []
     for link, speed in (("a", 1.0), ("b", 2.0), ("c", 4.0)):

@@ -112,7 +112,7 @@ def test_questions__five_runs_have_an_interval_and_its_level() -> None:
     [
         ([(50, 100), (100, 50)], "10GbE is ahead from 2 nodes on, FDR InfiniBand is ahead at 1 node"),
         ([(50, 100), (100, 100)], "FDR InfiniBand is ahead at 1 node, no clear difference at 2 nodes"),
-        ([(100, 100), (100, 100)], "nor is there one at 1 node"),
+        ([(100, 100), (100, 100)], "no clear difference at 1 node"),
     ],
 )
 def test_questions__says_where_sides_change(times: list[tuple[float, float]], said: str) -> None:
@@ -134,6 +134,29 @@ def test_questions__strata_are_named_by_what_sets_them_apart() -> None:
         ("neon", [3.0]),
     ]
     assert found.sentences[1].startswith("FDR InfiniBand is 3 times as fast as 10GbE in LS-DYNA, at neon")
+
+
+def test_questions__what_differs_by_no_more_than_the_margin_is_equal_and_what_is_not_sure_is_not_clear() -> (
+    None
+):
+    near = runs([10.0, 10.1, 10.2, 10.0, 10.1, 10.2], nodes=2, interconnect="ib-fdr")
+    near += runs([10.1, 10.2, 10.1, 10.0, 10.2, 10.1], nodes=2, interconnect="10gbe")
+    (said,) = pages.compare(campaign(near), "interconnect", "10gbe").sentences
+    assert said.startswith("FDR InfiniBand and 10GbE are equal within 5 % in LS-DYNA (1.00")
+    wide = runs([8.0, 9.0, 10.0, 11.0, 12.0, 13.0], nodes=2, interconnect="ib-fdr")
+    wide += runs([8.1, 9.1, 10.1, 11.1, 12.1, 12.9], nodes=2, interconnect="10gbe")
+    (said,) = pages.compare(campaign(wide), "interconnect", "10gbe").sentences
+    assert said.startswith("There is no clear difference between FDR InfiniBand and 10GbE in LS-DYNA (1.0")
+
+
+def test_questions__of_many_comparisons_the_clear_ones_come_first() -> None:
+    rows = []
+    for case, slow in (("a", 10.0), ("b", 20.0), ("c", 10.0), ("d", 30.0)):
+        rows += runs([10.0] * 6, nodes=2, case=case, interconnect="ib-fdr")
+        rows += runs([slow] * 6, nodes=2, case=case, interconnect="10gbe")
+    many, *said = pages.compare(campaign(rows), "interconnect", "10gbe").sentences
+    assert many == "2 of 4 comparisons differ clearly at the last point."
+    assert [re.search("at ([abcd]) ", one)[1] for one in said] == ["d", "b", "a", "c"]  # type: ignore[index]
 
 
 def test_questions__a_median_mixes_nothing() -> None:
@@ -166,9 +189,19 @@ def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
     assert table["efficiency"].tolist() == pytest.approx([100, 100, 100, 100 * 80 / 19.5 / 8])
     assert set(table["stops"]) == {"4 nodes"}
     assert pages.scaling_sentences(table) == [
-        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is 51 %. "
+        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is 51.28 %. "
         "Beyond 4 nodes the next step brings less than 5 %."
     ]
+
+
+def test_scaling_sentences__of_many_curves_the_steepest_and_the_flattest_come_first() -> None:
+    rows = []
+    for case, last in (("a", 30.0), ("b", 20.0), ("c", 39.0), ("d", 25.0)):
+        for nodes, seconds in ((1, 40.0), (2, last)):
+            rows += runs([seconds] * 6, nodes=nodes, case=case, interconnect="1gbe")
+    first, *said = pages.scaling_sentences(pages.scaling(campaign(rows)))
+    assert first == "Of 4 curves, first the one that gains the most and the one that gains the least."
+    assert [re.search("at ([abcd]) ", one)[1] for one in said] == ["b", "c", "a", "d"]  # type: ignore[index]
 
 
 def profiled(*, timing: bool = True) -> Campaign:

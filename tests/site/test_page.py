@@ -74,6 +74,14 @@ def test_read__shows_an_error_and_says_so_at_the_top(tmp_path: Path) -> None:
     assert "\x1b" not in page.body[0]
 
 
+def test_read__the_list_of_a_long_answer_waits_behind_its_first_line(tmp_path: Path) -> None:
+    output = new_output("execute_result", {"text/markdown": "First.\n\n2 more:\n\n- Second.\n- Third."})
+    page = page_of(tmp_path, code("f()", output, tag="answer"))
+    folded = '<details class="fold"><summary>2 more</summary><ul>'
+    assert str(page.answer).startswith(f"<p>First.</p>\n{folded}")
+    assert page.answer_text == "First. 2 more Second. Third."
+
+
 def test_read__an_answer_that_failed_is_no_answer(tmp_path: Path) -> None:
     page = page_of(
         tmp_path, code("f()", new_output("error", ename="E", evalue="x", traceback=["x"]), tag="answer")

@@ -21,7 +21,7 @@ from analysis.estimates import cost, sessions, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.conditions import on_other_days, remarks
 from analysis.estimates.confounding import confounded
-from analysis.estimates.differences import equality, ratio_of, trend
+from analysis.estimates.differences import MARGIN, equality, ratio_of, trend
 from analysis.estimates.family import among
 from analysis.estimates.finding import (
     Confounded,
@@ -125,8 +125,10 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
     treatment, baseline = pair
     estimate, text = form(question, treatment, baseline)
     equivalence = None
-    if question.quantity == "equality":
-        equivalence = equality(question.variable, question.margin, treatment, baseline)
+    if question.quantity != "efficiency":  # what differs by no more than a margin is worded as equal
+        margin = question.margin if question.quantity == "equality" else MARGIN
+        equivalence = equality(question.variable, margin, treatment, baseline)
+    if equivalence is not None and question.quantity == "equality":
         text += f"; two one-sided rank tests within {equivalence.margin:.2g}: p = {equivalence.p:.2g}"
     name = group_name(compare.factor, baseline)
     return Finding(

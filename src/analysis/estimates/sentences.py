@@ -15,6 +15,7 @@ from typing import Any
 from analysis.base.models import OF_DRAWS, one_or_more
 from analysis.base.words import Level, attached, capitalised, in_order, percent, significant
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.differences import MARGIN
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
@@ -292,7 +293,7 @@ class Statement:
             value, own, _ = weakest.base
             words.append(f"base {attached(significant(value, 3), display_unit(own or self.unit))}")
         if estimate.bounded:
-            words.append(f"interval at {percent(estimate.level)}")
+            words.append("exact" if estimate.level == 1 else f"interval at {percent(estimate.level)}")
         elif not math.isfinite(estimate.low):
             words.append("no interval: too few runs")
         select = self.question.select or {}
@@ -335,6 +336,8 @@ def _ratio(answer: Statement) -> str:
     if not any(one.settles for one in estimates):
         return f"there are too few runs to compare {first} with {second} {answer.place} {brackets}"
     sides = [side(one) for one in estimates] if answer.decided else []
+    if not any(sides) and answer.decided and not answer.confounded and _alike(answer, estimates, MARGIN):
+        return _equal(answer, estimates, MARGIN)
     if not any(sides):
         return f"there is no clear difference between {first} and {second} {answer.place} {brackets}"
     if len(set(sides)) > 1:
@@ -393,27 +396,37 @@ def _efficiency_of(answer: Statement, estimates: Sequence[Estimate]) -> list[str
     one, other = answer.levels
     if not _scales(answer) or isinstance(one, str) or isinstance(other, str) or one == other:
         return []
-    shares = sorted(each.value * min(one, other) / max(one, other) for each in estimates)
+    shares = [
+        each.transformed(lambda value: 100 * value * min(one, other) / max(one, other)) for each in estimates
+    ]
     first = upright(answer.question.quantity, answer.found[0].estimate).value > 1
-    if first != (one > other) or shares[-1] >= 1.005:
+    if first != (one > other) or max(share.value for share in shares) >= 100.5:
         return []
-    ends = " to ".join(dict.fromkeys(percent(share) for share in (shares[0], shares[-1])))
-    return [f"the efficiency is {ends}" + (": the problem grows with the ranks" if _grows(answer) else "")]
+    return [
+        f"the efficiency is {spell_all(shares, '%')[0]}"
+        + (": the problem grows with the ranks" if _grows(answer) else "")
+    ]
 
 
 def _equality(answer: Statement) -> str:
     """Word whether two levels are equal within the margin."""
-    margin = answer.question.margin
-    equal = all(
+    estimates, margin = [one.estimate for one in answer.found], answer.question.margin
+    return _equal(answer, estimates, margin) if _alike(answer, estimates, margin) else _ratio(answer)
+
+
+def _alike(answer: Statement, estimates: Sequence[Estimate], margin: float) -> bool:
+    """Tell whether each ratio is within a margin: by the tests of two groups, and by its whole interval."""
+    return all(
         (one.equivalence is None or one.equivalence.equivalent)
-        and one.estimate.settles
-        and one.estimate.low >= 1 / (1 + margin)
-        and one.estimate.high <= 1 + margin
-        for one in answer.found
+        and ratio.settles
+        and ratio.low >= 1 / (1 + margin)
+        and ratio.high <= 1 + margin
+        for one, ratio in zip(answer.found, estimates, strict=True)
     )
-    if not equal:
-        return _ratio(answer)
-    times, sure = spell_all([one.estimate for one in answer.found])
+
+
+def _equal(answer: Statement, estimates: Sequence[Estimate], margin: float) -> str:
+    times, sure = spell_all(estimates)
     return f"{listed(answer.names)} are equal within {percent(margin)} {answer.place} ({times} times, {sure})"
 
 
@@ -505,7 +518,9 @@ def _stop(answer: Statement) -> str:
         note = "" if low == high else note
     if found.steps and not any(step.settles for step in found.steps):
         note = " (by medians of too few runs)"
-    return f"{text} {answer.place}{note}"
+    scalings = len(answer.found)
+    weakest = f", the weakest of {scalings} scalings" if scalings > 1 else ""
+    return f"{text} {replace(answer, found=[found]).place}{weakest}{note}"
 
 
 def _trend(answer: Statement) -> str:

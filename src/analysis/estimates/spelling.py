@@ -370,13 +370,18 @@ def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
     """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94 %``."""
     if _is_exact(estimate):
         return attached(significant(estimate.value), unit), "exact"
+    if _is_alike(estimate):
+        return attached(significant(estimate.value), unit), f"all {estimate.n} runs alike"
     value, _, sure = number(estimate, unit).partition(" (")
-    low, _, high = sure.removesuffix(")").partition(" to ")
-    return value, sure.removesuffix(")") if low != high else f"all {estimate.n} runs alike"
+    return value, sure.removesuffix(")")
+
+
+def _is_alike(estimate: Estimate) -> bool:
+    return estimate.bounded and estimate.low == estimate.high
 
 
 def _is_exact(estimate: Estimate) -> bool:
-    return estimate.bounded and estimate.low == estimate.high and estimate.level >= FULL
+    return _is_alike(estimate) and estimate.level >= FULL
 
 
 def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
@@ -394,6 +399,8 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
     bounded = [one for one in estimates if one.bounded]
     if exact or not bounded:
         return text, "exact" if exact else "no interval"
+    if all(map(_is_alike, estimates)):
+        return text, "all runs alike"
     low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
     levels = sorted({percent(one.level): one.level for one in bounded}.items(), key=lambda pair: pair[1])
     at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))

@@ -1,6 +1,7 @@
 """Levels of a factor compared with a baseline: ratios along another factor, and their sentences."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -81,12 +82,25 @@ class Compared:
 
     @property
     def sentences(self) -> list[str]:
-        """What the ratios say: for each stratum and level its last value and who is ahead where."""
-        return [
-            _sentence(self, part, rows)
-            for part in self.parts
-            for _, rows in part.ratios.groupby(self.factor, sort=False)
+        """What the ratios say: for each stratum and level its last value and who is ahead where.
+
+        Of more than three, the clear ones come first, the largest before all.
+        """
+        each = [
+            (part, rows) for part in self.parts for _, rows in part.ratios.groupby(self.factor, sort=False)
         ]
+        if len(each) > 3:
+            each.sort(key=lambda one: self._clarity(*one), reverse=True)
+        said = [_sentence(self, part, rows) for part, rows in each]
+        clear = sum(self._clarity(*one) > 0 for one in each)
+        many = f"{clear} of {len(each)} comparisons {'differs' if clear == 1 else 'differ'} clearly"
+        return [f"{many} at the last point.", *said] if len(each) > 3 else said
+
+    def _clarity(self, part: Stratum, rows: pd.DataFrame) -> float:
+        """Return the log ratio of the last point of a curve, without its sign; 0 where not clear."""
+        answer = part.answers[int(rows.sort_values(self.along).index[-1])]
+        ratio = sentences.upright(answer.question.quantity, answer.found[0].estimate)
+        return abs(math.log(ratio.value)) if sentences.side(ratio) else 0.0
 
 
 def compare(
@@ -173,20 +187,30 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
     at = [compared.display(level, compared.along) for level in rows[compared.along]]
     ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
-    return f"{text}; {_leads(names, at, signs, few, ordered=ordered)}.{notes}"
+    unclear = text.startswith("There is no clear difference")
+    return f"{text}; {_leads(names, at, signs, few, ordered=ordered, unclear=unclear)}.{notes}"
 
 
 def _leads(
-    names: Mapping[int, str], at: Sequence[str], signs: Sequence[int], few: Sequence[bool], *, ordered: bool
+    names: Mapping[int, str],
+    at: Sequence[str],
+    signs: Sequence[int],
+    few: Sequence[bool],
+    *,
+    ordered: bool,
+    unclear: bool,
 ) -> str:
-    """Say who is ahead at which points of an axis, and from where on; `few` are points with too few runs."""
+    """Say who is ahead at which points of an axis, and from where on; `few` are points with too few runs.
+
+    `unclear` says that the sentence before ends with "no clear difference" at the last point.
+    """
     since = len(signs) - len(list(next(group for _, group in itertools.groupby(reversed(signs)))))
     keeps = ordered and signs[-1] != 0  # a side that is ahead to the end
     since = since if keeps else len(signs)
     parts = [f"{names[signs[-1]]} is ahead from {at[since]} on"] if keeps else []
     none = "no clear difference"
-    if not any(signs):  # which the sentence says of the last point, unless it has too few runs
-        since, none = since - 1, none if few[-1] else "nor is there one"
+    if not any(signs):  # the sentence is of the last point: equal, not clear, or too few runs
+        since, none = since - 1, "nor is there one" if unclear else none
     before = list(zip(at[:since], signs[:since], few[:since], strict=True))
     for text, meant in (
         *((f"{names[sign]} is ahead", (sign, False)) for sign in (1, -1)),

@@ -1,6 +1,7 @@
 """What every notebook begins and ends with: a book of campaign and claims, its answer, its verdicts."""
 
 import html
+import itertools
 import math
 import os
 import re
@@ -174,7 +175,18 @@ def more(text: str) -> Markdown | None:
     return Markdown(text) if text else None
 
 
+_SHOWN = 600  # characters of a long answer that come before its list
+
+
 def answer(*sentences: str) -> Markdown:
-    """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it."""
-    text = re.sub(r"([*`<\[])", r"\\\1", " ".join(sentences))
-    return Markdown(capitalised(text))
+    """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it.
+
+    A long answer of many sentences begins with the first of them; the others follow as a list.
+    """
+    told = [capitalised(re.sub(r"([*`<\[])", r"\\\1", one)) for one in sentences if one]
+    lengths = list(itertools.accumulate(map(len, told)))
+    if len(told) <= 3 or lengths[-1] <= 2 * _SHOWN:
+        return Markdown(" ".join(told))
+    first = max(sum(length <= _SHOWN for length in lengths), 1)
+    rest = "\n".join(f"- {one}" for one in told[first:])
+    return Markdown(f"{' '.join(told[:first])}\n\n{len(told) - first} more:\n\n{rest}")

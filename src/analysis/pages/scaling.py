@@ -108,8 +108,17 @@ def scaling(
 
 
 def scaling_sentences(table: pd.DataFrame) -> list[str]:
-    """Say in one sentence a curve of `scaling` how far it gets and where it stops."""
-    return list(dict.fromkeys(table["answer"]))
+    """Say in one sentence a curve of `scaling` how far it gets and where it stops.
+
+    Of more than three curves, those that gain the most and the least come first.
+    """
+    ends = table.groupby("answer", sort=False)["speedup"].last()
+    said = list(dict.fromkeys(table["answer"]))
+    if len(said) <= 3:
+        return said
+    most, least = ends.idxmax(), ends.idxmin()
+    first = f"Of {len(said)} curves, first the one that gains the most and the one that gains the least."
+    return [first, most, least, *(one for one in said if one not in (most, least))]
 
 
 def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:

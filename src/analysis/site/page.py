@@ -260,11 +260,16 @@ def _figure(image: Markup, svg: str, given: str | Markup = "", number: int = 0) 
     )
 
 
+# The list of a long answer (`analysis.pages.notebook.answer`) waits behind its first line.
+_LIST = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*</ul>)", re.DOTALL)
+_FOLDED = r'<details class="fold"><summary>\1</summary>\2</details>'
+
+
 def _inline(output: Any, where: str) -> Markup:
     """Render the answer: one paragraph, whatever kind of output it was printed as."""
     data = output.get("data", {})
     if "text/markdown" in data:
-        return rendered(data["text/markdown"], where)
+        return Markup(_LIST.sub(_FOLDED, str(rendered(data["text/markdown"], where))))
     if "text/html" in data:
         return _safe(data["text/html"], where)
     text = _strip_ansi(output.get("text") or data.get("text/plain") or "").strip()
