@@ -222,7 +222,7 @@ QUESTIONS = {
     ),
     "trend": (
         SCALING, Question("trend", select=APP, compare=NODES),
-        "The rate rises from 1 node to 8 nodes in app (Kendall's tau 1, exact)",
+        "The rate rises from 1 node to 8 nodes in app (Kendall's tau 1, p = 0.0001)",
     ),
     "saturation": (
         SCALING, Question("saturation", select=APP, compare=NODES),

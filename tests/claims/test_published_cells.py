@@ -61,12 +61,12 @@ def middles(name: str, value: str, *by: str) -> dict[tuple[str, ...], float]:
 
 
 def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
-    assert len(told) == 48
+    assert len(told) == 47
     # No source shows that both links ran in turn where all its comparisons agree.
     words = {one.verdict for one in told.values()}
     assert words == {
         "agrees, order of runs not known", "direction agrees, order of runs not known",
-        "disagrees, order of runs not known", "cannot tell",
+        "cannot tell",
         "in that session only", "direction in that session only",
     }  # fmt: skip
     assert {one.distance for one in told.values()} == {"scaled", "analogue"}
@@ -148,8 +148,11 @@ def test_crash__four_nodes_are_not_four_times_one(told: Found) -> None:
     found = sorted(efficiencies())
     assert [round(one) for one in found] == [68, 72, 75, 79, 82, 87]
     one = told["published-crash", "lsdyna2009-place-near-linear-ib"]
-    assert (one.estimate, one.n) == (pytest.approx(median(found)), 6)
-    assert one.verdict == "disagrees, order of runs not known"
+    assert (one.estimate, one.n) == (
+        pytest.approx(found[4]),
+        3,
+    )  # of 68, 82 and 87 %: the claim is of InfiniBand
+    assert one.verdict == "cannot tell"
 
 
 def test_lsdyna__leads_of_infiniband_on_two_servers(told: Found) -> None:

@@ -54,6 +54,21 @@ def test_resolve__up_to_has_an_interval_for_all_strata_at_once(tmp_path: Path) -
     assert (least.finding.estimate.value, least.word) == (1.0, "cannot tell")
 
 
+def test_resolve__where_a_scale_ended_it_did_not_stop(tmp_path: Path) -> None:
+    body = "quantity: saturation\nvariable: elapsed\naggregate: min\nthreshold: 0%\n"
+    body += "compare: { factor: nodes, order: { min: 1, max: 24 } }\n"
+    body += "expect: { relation: at-most, value: 16, unit: nodes }"
+
+    def scale(stop: float, *gains: float) -> Finding:
+        steps = tuple(stats.Estimate(gain, gain - 1, gain + 1, 6, 6) for gain in gains)
+        return Finding(stats.Estimate(stop, stop, stop, 6), "", "", ("r",), steps=steps)
+
+    ended, stopped = scale(9.0, 80.0, 50.0), scale(12.0, 80.0, 50.0, -10.0)
+    resolved = resolve(claim(tmp_path, body), [ended, stopped])
+    assert (resolved.finding, resolved.others) == (stopped, (ended,))
+    assert resolve(claim(tmp_path, body), [ended]).finding == ended
+
+
 def test_resolve__one_of_many_is_against_a_claim_by_chance_more_often(tmp_path: Path) -> None:
     """The same finding is clear alone, and not as one of twenty."""
     weak = finding(0.965, 0.5)

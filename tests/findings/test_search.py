@@ -123,7 +123,7 @@ def test_search__few_runs_are_never_more_than_they_are(n: int, word: str) -> Non
     assert one.word == word
     assert (one.p is None) == (n < 4)
     if n == 1:
-        assert one.sentence == "b is 2.00 times as fast as a in app, in single runs"
+        assert one.sentence == "b is 2.00 times as fast as a in app, from one value each"
     if n == 5:
         assert "at 94 %" in one.sentence
 

@@ -121,7 +121,7 @@ def test_faults__each_kind_is_found(spoil: Callable[[Axes], None], expected: str
     ("reach", "caption", "wrong"),
     [
         (0.0, "medians of 1 run with 95 % intervals", True),
-        (0.0, "single runs, without intervals", False),
+        (0.0, "single values, without intervals", False),
         (0.1, "medians of 6 runs with 95 % intervals", False),
     ],
 )

@@ -16,6 +16,12 @@ from analysis.base import project
 from analysis.base.words import significant
 from analysis.claims.model import load_report
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.estimates.finding import Remark
+from analysis.estimates.groups import measured
+from analysis.estimates.quantities import findings_of
+from analysis.estimates.question import Comparison, Question
+from analysis.estimates.sentences import Statement
+from analysis.estimates.spelling import remarked
 from analysis.pages.figures.svg import svg
 from analysis.schema.factors import at_level
 from analysis.schema.registry import blank, to_dataset
@@ -189,8 +195,8 @@ def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
     assert table["efficiency"].tolist() == pytest.approx([100, 100, 100, 100 * 80 / 19.5 / 8])
     assert set(table["stops"]) == {"4 nodes"}
     assert pages.scaling_sentences(table) == [
-        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is 51.28 %. "
-        "Beyond 4 nodes the next step brings less than 5 %."
+        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is "
+        "51.28 %. Beyond 4 nodes the next step brings less than 5 %."
     ]
 
 
@@ -375,3 +381,43 @@ def test_questions__the_same_ratio_as_from_the_raw_files() -> None:
     ratio = median(rated["Open MPI 4.1.4"]) / median(rated["MPICH 4.0.2"])
     assert found.table["ratio"].tolist() == pytest.approx([ratio])
     assert ratio == pytest.approx(0.9886, abs=1e-4)
+
+
+def test_sentences__a_trend_ends_where_its_runs_do() -> None:
+    rows = []
+    for nodes, seconds in ((1, 80.0), (2, 40.0), (4, 20.0)):
+        rows += runs([seconds * (1 + 0.001 * step) for step in range(6)], nodes=nodes, interconnect="1gbe")
+    along = Comparison("nodes", (), ("ranks",), span=(1, 32))
+    asked = Question("trend", "elapsed", select={"application": "ls-dyna"}, compare=along)
+    said = worded(asked, campaign(rows))
+    assert said.startswith("The time falls from 1 node to 4 nodes in LS-DYNA")
+
+
+def test_remarked__the_worst_is_said_with_its_place() -> None:
+    pairs = [
+        (Remark("far", "ib-fdr", value), there) for value, there in ((1.5, "on 2 nodes"), (3.0, "on 4 nodes"))
+    ]
+    said = remarked(two_links(), "interconnect", "time", pairs)
+    assert said == ["one run of FDR InfiniBand on 4 nodes is at 3 times the median"]
+
+
+def test_sentences__of_several_scalings_the_weakest_is_named_alone() -> None:
+    rows = []
+    for case, last in (("3cars", 20.0), ("neon", 39.0)):
+        for nodes, seconds in ((1, 80.0), (2, 40.0), (4, last)):
+            rows += runs([seconds + 0.01 * step for step in range(6)], nodes=nodes, case=case)
+    asked = Question(
+        "saturation",
+        "elapsed",
+        select={"application": "ls-dyna"},
+        compare=Comparison("nodes", (), ("ranks",), span=(1, 4)),
+        threshold=0.05,
+    )
+    assert worded(asked, campaign(rows)) == (
+        "Beyond 2 nodes the next step brings less than 5 % in LS-DYNA, at neon, the weakest of 2 scalings"
+    )
+
+
+def worded(asked: Question, made: Campaign) -> str:
+    """Word what a campaign answers."""
+    return Statement(asked, findings_of(asked, made, measured(asked, made)), made).sentence

@@ -53,12 +53,15 @@ def decimals(estimate: Interval) -> int:
     """Return how many decimals an interval supports, two figures of its half width; below 0 for tens.
 
     Without an interval as many as make three significant figures of the value. However
-    narrow it is, no more than make `FIGURES` significant figures of its larger end.
+    narrow it is, no more than make `FIGURES` significant figures of its larger end. An end
+    near 0 has one more if that shows on which side of 0 it lies.
     """
     width = (estimate.high - estimate.low) / 2 if _bounded(estimate) else 0.0
     if width > 0:
         most = FIGURES - 1 - math.floor(math.log10(max(abs(estimate.low), abs(estimate.high))))
-        return min(1 - math.floor(math.log10(width)), max(most, 0))
+        ends = (estimate.low, estimate.high)
+        places = min(1 - math.floor(math.log10(width)), max(most, 0))
+        return places + any(end and not round(end, places) and round(end, places + 1) for end in ends)
     size = abs(estimate.value)
     return 2 - math.floor(math.log10(size)) if size > 0 else 0
 
@@ -75,7 +78,10 @@ def number(estimate: Interval, unit: str) -> str:
     if estimate.low == estimate.high:
         text = attached(exact(estimate.value), unit)
         return f"{text} (exact)" if not level else f"{text} (all alike{level})"
-    return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)}{level})"
+    low, high = (_rounded(end, places) for end in (estimate.low, estimate.high))
+    if low == high:  # narrower than the last figure
+        return f"{value} (within {significant(10.0**-places)}{level})"
+    return f"{value} ({low} to {high}{level})"
 
 
 def stop(estimate: Interval, unit: str) -> str:

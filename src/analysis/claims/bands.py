@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.words import percent
+from analysis.base.words import attached, percent
 from analysis.claims import unknowns
 from analysis.claims.answers import DrawAnswers, answers, sweeps
 from analysis.claims.model import Claim
@@ -36,9 +36,10 @@ REACHED = 0.025  # of the draws at least: what fewer reach is permitted by the e
 class Judged:
     """A claim compared with a model: the comparison that settles it, the word, and what it takes.
 
-    `low` and `high` are the ends of what the claim allows; `needed` has the value of each unknown that
-    reaches the claim by itself, `shares` by unknown the share of the spread of the draws that is due to it,
-    and `hangs` the assumed end of a range on which nearly all draws rest that reach the claim.
+    `low` and `high` are the ends of what the claim allows, `reaching` the draws that reach it; `needed` has
+    the value of each unknown that reaches the claim by itself, `shares` by unknown the share of the spread of
+    the draws that is due to it, `units` the unknowns' units, and `hangs` the assumed end of a range on which
+    nearly all draws rest that reach the claim.
     """
 
     answers: DrawAnswers
@@ -46,33 +47,40 @@ class Judged:
     why: str
     low: float
     high: float
+    reaching: NDArray[np.bool_]
     needed: dict[str, float] | None
     shares: Mapping[str, float]
+    units: Mapping[str, str]
     hangs: str = ""
 
     @property
-    def reaching(self) -> NDArray[np.bool_]:
-        """Which draws the claim allows."""
-        return (self.answers.values >= self.low) & (self.answers.values <= self.high)
-
-    @property
     def reached(self) -> float:
-        """The share of draws that the claim allows."""
+        """The share of draws that reach the claim."""
         return float(np.mean(self.reaching))
 
     @property
     def reason(self) -> str:
         """Why the word is that, with the share of draws and what it takes."""
-        text = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
+        text = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws {self._reach}"
         text = f"assumed structure: {text}" if self.answers.assumed else text
         if self.needed is None:
             text += ", also that with everything in the middle" if self.reached < 1 else ""
         elif not self.needed:
             text += "; no unknown by itself reaches it within ten times its range"
         else:
-            text += "; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
+            values = (
+                f"{name} {attached(f'{value:.2g}', self.units[name])}" for name, value in self.needed.items()
+            )
+            text += f"; by itself it takes {' or '.join(values)}"
         hangs = f"hangs on one assumed end: {self.hangs}" if self.hangs else ""
         return "; ".join(filter(None, (text, hangs, self.dominated)))
+
+    @property
+    def _reach(self) -> str:
+        inside = (self.answers.values >= self.low) & (self.answers.values <= self.high)
+        if (inside == self.reaching).all():
+            return "reach it"
+        return f"are as {'high' if np.median(self.answers.values) < self.high else 'low'}"
 
     @property
     def dominated(self) -> str:
@@ -127,7 +135,7 @@ def _word(claim: Claim, one: DrawAnswers) -> tuple[str, str]:
     least, most = one.band
     if most < low or least > high:
         return OUTSIDE, "the claim allows nothing of the band"
-    reached = float(np.mean((one.values >= low) & (one.values <= high)))
+    reached = float(np.mean(_reaching(claim, one)))
     if reached < REACHED:
         return TOO_WIDE, f"permitted, but by less than {_percent(REACHED)} of the draws"
     if _open(claim, one):
@@ -151,7 +159,8 @@ def _judged(claim: Claim, campaign: Campaign) -> Judged:
     known, drawn = unknowns.drawn(campaign), one.ratios[one.drawn]
     asked = sweeps(tuple(one.asked[~one.drawn]))  # what changes no cell has no sweep
     shares = unknowns.shares(drawn, asked, known)
-    found = Judged(one, word, why, low, high, one.needed(low, high), shares)
+    units = {name: each.unit for name, each in known.items()}
+    found = Judged(one, word, why, low, high, _reaching(claim, one), one.needed(low, high), shares, units)
     numbers = drawn.index.to_numpy()[found.reaching]
     return replace(found, hangs=unknowns.hanging(numbers, shares, known))
 
@@ -176,13 +185,25 @@ def _settling(claim: Claim, found: Sequence[DrawAnswers]) -> DrawAnswers:
     """Return the comparison that settles the claim: of "up to" the greatest, else the hardest to reach."""
     if len(found) == 1:
         return found[0]
-    low, high = _allowed(claim)
     if claim.question.aggregate in ("max", "min"):
         # Of equal medians the one whose band reaches farther.
         if claim.question.aggregate == "max":
             return max(found, key=lambda one: (np.median(one.values), one.band[1]))
         return min(found, key=lambda one: (np.median(one.values), one.band[0]))
-    return min(found, key=lambda one: float(np.mean((one.values >= low) & (one.values <= high))))
+    return min(found, key=lambda one: float(np.mean(_reaching(claim, one))))
+
+
+def _reaching(claim: Claim, one: DrawAnswers) -> NDArray[np.bool_]:
+    """Tell which draws reach what a claim allows, from the side on which fewer of them lie.
+
+    How many lie between two ends near each other would say how exactly the claim is printed; the margin of
+    an equality is meant.
+    """
+    low, high = _allowed(claim)
+    above, below = one.values >= low, one.values <= high
+    if claim.question.quantity == "equality":
+        return above & below
+    return above if np.mean(above) < np.mean(below) else below
 
 
 def _ordered(claim: Claim) -> bool:

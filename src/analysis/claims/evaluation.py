@@ -221,8 +221,10 @@ def _sentence(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> str
     """Word what was found: of the largest or the least of several strata that one alone."""
     if not found:
         return ""
-    chosen = found[:1] if claim.question.aggregate in ("max", "min") else found
-    return Statement(claim.question, chosen, campaign, unit_of(claim)).sentence
+    asked, extreme = claim.question, claim.question.aggregate in ("max", "min")
+    if extreme and len(found) == 1:  # the only one is no "up to"
+        asked = replace(asked, aggregate="all")
+    return Statement(asked, found[:1] if extreme else found, campaign, unit_of(claim)).sentence
 
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base import models, project
+from analysis.base.words import attached
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.intervals import Array
 from analysis.model.draws import draw
@@ -28,6 +29,11 @@ class DrawnUnknown:
 
     values: Array
     range: Range
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values, empty of a plain number."""
+        return "" if self.range.unit == "1" else self.range.unit
 
 
 def drawn(campaign: Campaign) -> Mapping[str, DrawnUnknown]:
@@ -74,4 +80,4 @@ def hanging(numbers: Array, parts: Mapping[str, float], unknowns: Mapping[str, D
     above = float(np.mean(unknowns[name].values[numbers] > middle))
     if "assumed" not in one.source or max(above, 1 - above) < ONE_END:
         return ""
-    return f"{name} {'above' if above > 0.5 else 'below'} {middle:.2g} {one.unit}"
+    return f"{name} {'above' if above > 0.5 else 'below'} {attached(f'{middle:.2g}', unknowns[name].unit)}"

@@ -95,8 +95,11 @@ def resolve(claim: Claim, found: Sequence[Finding], *, tested: bool = True) -> R
     `tested`, the p-value is left out, which takes longer than all else.
     """
     aggregate = claim.question.aggregate
-    ranged = aggregate in ("max", "min") and len(found) > 1
     sign = -1.0 if aggregate == "min" else 1.0
+    every = found
+    if sign < 0 and claim.question.quantity == "saturation":
+        found = _stopping(claim, found) or found
+    ranged = aggregate in ("max", "min") and len(found) > 1
     # What decides: of each group its extreme, with the interval of that and as it was found.
     groups = _groups(claim, found) if ranged else [[one] for one in found]
     firsts = [max(group, key=lambda one: rank(one.estimate, sign)) for group in groups]
@@ -112,8 +115,14 @@ def resolve(claim: Claim, found: Sequence[Finding], *, tested: bool = True) -> R
     elif len(found) > 1:
         agree = sum(one[1] == word for one in judged)
         reason += f" ({agree} of {len(found)} comparisons say so)"
-    others = tuple(one for one in found if one is not firsts[chosen])
+    others = tuple(one for one in every if one is not firsts[chosen])
     return Resolution(word, reason, _p(claim, judged, chosen) if tested else None, finding, others)
+
+
+def _stopping(claim: Claim, found: Sequence[Finding]) -> list[Finding]:
+    """Return the scales that stop: where another ends, nobody looked further, and it did not stop there."""
+    bar = 100 * claim.question.threshold
+    return [one for one in found if any(step.value < bar for step in one.steps)]
 
 
 def _at_once(found: Sequence[Finding]) -> str:
@@ -339,7 +348,7 @@ def _judge_equality(claim: Claim, finding: Finding) -> Judgement:
         return equal, f"equal within {percent(margin)} (p = {test.p:.2g}), and so is the whole interval"
     if estimate.high < 1 / (1 + margin) or estimate.low > 1 + margin:
         return apart, f"they differ by more than {percent(margin)}"
-    return UNKNOWN, f"neither equal within {percent(margin)} nor clearly different"
+    return UNKNOWN, f"it is not clear whether they are within {percent(margin)} of each other"
 
 
 def _p_equality(claim: Claim, finding: Finding, word: str) -> float:

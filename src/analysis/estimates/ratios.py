@@ -1,5 +1,6 @@
 """A median, and the ratio of two, with the arithmetic that a verdict shows."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -66,3 +67,22 @@ def base_of(question: Question, part: pd.DataFrame, name: str) -> tuple[float, s
 
 def _printed(question: Question) -> bool:
     return question.variable == "figure_of_merit"
+
+
+def upright(quantity: str, estimate: Estimate) -> Estimate:
+    """Return how many times better the treatment is, from an estimate in the unit of its quantity."""
+    if quantity == "gain":
+        return estimate.transformed(lambda more: 1 + more / 100)
+    if quantity == "reduction":
+        return estimate.transformed(lambda less: math.inf if less >= 100 else 1 / (1 - less / 100))
+    return estimate
+
+
+def inverse(estimate: Estimate) -> Estimate:
+    """Return a ratio seen from the other side."""
+    return estimate.transformed(lambda ratio: 1 / ratio if ratio else math.inf)
+
+
+def side(estimate: Estimate) -> int:
+    """Return 1 if a ratio is clearly above one, -1 if clearly below, else 0; a verdict could rest on it."""
+    return 0 if not estimate.settles else 1 if estimate.low > 1 else -1 if estimate.high < 1 else 0

@@ -14,12 +14,14 @@ from typing import Any
 
 from analysis.base.models import OF_DRAWS, one_or_more
 from analysis.base.words import Level, attached, capitalised, in_order, percent, significant
+from analysis.estimates import scaling
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
+from analysis.estimates.ratios import inverse, side, upright
 from analysis.estimates.spelling import (
     LEVELS,
     MULTIPLES,
@@ -49,29 +51,10 @@ from analysis.estimates.spelling import (
     where,
     within,
 )
-from analysis.estimates.stats import LEVEL, Estimate
+from analysis.estimates.stats import Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, label
 
 _MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
-
-
-def upright(quantity: str, estimate: Estimate) -> Estimate:
-    """Return how many times better the treatment is, from an estimate in the unit of its quantity."""
-    if quantity == "gain":
-        return estimate.transformed(lambda more: 1 + more / 100)
-    if quantity == "reduction":
-        return estimate.transformed(lambda less: math.inf if less >= 100 else 1 / (1 - less / 100))
-    return estimate
-
-
-def inverse(estimate: Estimate) -> Estimate:
-    """Return a ratio seen from the other side."""
-    return estimate.transformed(lambda ratio: 1 / ratio if ratio else math.inf)
-
-
-def side(estimate: Estimate) -> int:
-    """Return 1 if a ratio is clearly above one, -1 if clearly below, else 0; a verdict could rest on it."""
-    return 0 if not estimate.settles else 1 if estimate.low > 1 else -1 if estimate.high < 1 else 0
 
 
 # ---- answers
@@ -120,7 +103,7 @@ class Statement:
         found = [one.confounded for one in self.found if one.confounded and one.estimate.settles]
         base = self.found[0].base
         what = "time" if base and base[1] in TIMES else measure_name(asked.variable)
-        odd = [remark for one in self.found for remark in one.remarks]
+        odd = [(remark, self.distinguished(one)) for one in self.found for remark in one.remarks]
         notes = remarked(self.campaign, asked.compare.factor, what, odd) if asked.compare else []
         notes = [capitalised(text) for text in [*self._details, *notes]]
         if not found or not self.decided:
@@ -142,7 +125,7 @@ class Statement:
         if not told or len(self.levels) != 2 or self.confounded:
             return []
         ratios = [one if one.value > 1 else inverse(one) for one in ratios] if -1 in sides else ratios
-        return [*_most(self, ratios), *_efficiency_of(self, ratios)]
+        return [*_most(self, ratios), *scaling.efficiency_of(self, ratios)]
 
     @cached_property
     def given(self) -> Mapping[str, Any]:
@@ -220,6 +203,15 @@ class Statement:
         """The name of the application."""
         names = [display(self.campaign, "application", one) for one in self.given.get("application", [])]
         return listed(names) or "a run"
+
+    def of(self, finding: Finding) -> "Statement":
+        """Return the same answer of one stratum alone."""
+        return replace(self, found=[finding])
+
+    def distinguished(self, finding: Finding) -> str:
+        """Say in which of several strata a finding is; nothing of the only one."""
+        names = differing([one.stratum for one in self.found])
+        return where(self.campaign, {name: [plain(finding.stratum[name])] for name in names}, names)
 
     def own(self, level: Level | tuple[Level, ...]) -> list[Level]:
         """Return the campaign's own levels for one of the comparison's."""
@@ -350,7 +342,7 @@ def _ratio(answer: Statement) -> str:
         what = phrase(asked.variable, compare.factor).removesuffix(" as").removesuffix(" of")
         return f"{first} against {second}: {times} times {what} {answer.place} ({sure})"
     base = answer.found[0].base
-    rate = _scales(answer) and _grows(answer) and base is not None and base[1] not in TIMES
+    rate = scaling.scales(answer) and scaling.grows(answer) and base is not None and base[1] not in TIMES
     text = ahead(asked.variable, compare.factor, levels, (first, second), times, rate=rate)
     return f"{text} {answer.place} ({sure})"
 
@@ -362,50 +354,16 @@ def _be(answer: Statement, name: str) -> str:
 
 def _of_single_runs(estimates: Sequence[Estimate]) -> str:
     if len(estimates) == 1:
-        return "in single runs" if estimates[0].n == 1 else "without an interval"
+        return "from one value each" if estimates[0].n == 1 else "without an interval"
     first = sum(one.value > 1 for one in estimates)
-    return f"ahead in {first} of {len(estimates)} comparisons of single runs"
+    return f"ahead in {first} of {len(estimates)} comparisons of one value each"
 
 
 def _most(answer: Statement, estimates: Sequence[Estimate]) -> list[str]:
     """Say where of several strata a ratio is the largest, in a sentence of its own."""
-    names = differing([one.stratum for one in answer.found])
-    if len(estimates) < 2 or not names:
-        return []
-    best = max(zip(estimates, answer.found, strict=True), key=lambda pair: pair[0].value)[1].stratum
-    place_of = where(answer.campaign, {name: [plain(best[name])] for name in names}, names)
-    return [f"the difference is largest {place_of}"]
-
-
-def _scales(answer: Statement) -> bool:
-    """Tell whether more ranks are compared with fewer."""
-    compare = answer.question.compare
-    return bool(compare and compare.factor in ("nodes", "ranks_per_node") and "ranks" in compare.varying)
-
-
-def _grows(answer: Statement) -> bool:
-    """Tell whether the problem grows with the ranks: each has its own part, of one size."""
-    return all(one.stratum.get("local_size", -1) not in ("", -1) for one in answer.found)
-
-
-def _efficiency_of(answer: Statement, estimates: Sequence[Estimate]) -> list[str]:
-    """Say the parallel efficiency of a scaling, the ratio over that of the ranks; none above 100 %.
-
-    More than that has a cause which the ratio does not know.
-    """
-    one, other = answer.levels
-    if not _scales(answer) or isinstance(one, str) or isinstance(other, str) or one == other:
-        return []
-    shares = [
-        each.transformed(lambda value: 100 * value * min(one, other) / max(one, other)) for each in estimates
-    ]
-    first = upright(answer.question.quantity, answer.found[0].estimate).value > 1
-    if first != (one > other) or max(share.value for share in shares) >= 100.5:
-        return []
-    return [
-        f"the efficiency is {spell_all(shares, '%')[0]}"
-        + (": the problem grows with the ranks" if _grows(answer) else "")
-    ]
+    best = max(zip(estimates, answer.found, strict=True), key=lambda pair: pair[0].value)[1]
+    there = answer.distinguished(best)
+    return [f"the difference is largest {there}"] if there else []
 
 
 def _equality(answer: Statement) -> str:
@@ -493,51 +451,6 @@ def _order(answer: Statement) -> str:
     return f"{first} {_be(answer, first)} ahead of {', then of '.join(others)} {answer.place} ({by})"
 
 
-def _stop(answer: Statement) -> str:
-    """Word where the next level of a scale brings too little."""
-    compare = answer.question.compare
-    assert compare is not None
-    found = min(answer.found, key=lambda one: min((step.low for step in one.steps), default=math.nan))
-    estimate, bar = found.estimate, percent(answer.question.threshold)
-    value, low, high = (
-        noun(answer.campaign, compare.factor, plain(level)) if math.isfinite(level) else ""
-        for level in (estimate.value, estimate.low, estimate.high)
-    )
-    runs = answer.campaign.runs
-    levels = runs.loc[runs["run"].isin(found.runs), compare.factor].astype(float)
-    # Draws from a model name no runs.
-    first = min(map(float, answer.compared)) if levels.empty else levels.min()
-    last = estimate.high if levels.empty else levels.max()
-    if estimate.value == last:
-        text = f"every step up to {value} {f'brings more than {bar}' if bar != '0 %' else 'is faster'}"
-        clear = f"clearly up to {low}" if not estimate.low <= first else "no step is clear"
-        note = "" if estimate.low == last else f" (by medians; {clear})"
-    else:
-        text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0 %' else 'is slower'}"
-        note = f" (by medians; {f'somewhere from {low} to {high}' if high else f'not before {low}'})"
-        note = "" if low == high else note
-    if found.steps and not any(step.settles for step in found.steps):
-        note = " (by medians of too few runs)"
-    scalings = len(answer.found)
-    weakest = f", the weakest of {scalings} scalings" if scalings > 1 else ""
-    return f"{text} {replace(answer, found=[found]).place}{weakest}{note}"
-
-
-def _trend(answer: Statement) -> str:
-    """Word whether a measure rises or falls along levels."""
-    compare, (finding, *_) = answer.question.compare, answer.found
-    assert compare is not None
-    value, sure = spell(finding.estimate)
-    names = [noun(answer.campaign, compare.factor, plain(end)) for end in compare.span or ()] or answer.names
-    ends = f"from {names[0]} to {names[-1]}"
-    estimate, chance = finding.estimate, finding.chance or 0.0
-    clear = estimate.settles and chance <= 1 - LEVEL and not estimate.low <= 0 <= estimate.high
-    way = "rises" if finding.estimate.value > 0 else "falls"
-    what = f"the {measure_name(answer.question.variable)}"
-    text = f"{what} {way} {ends}" if clear else f"{what} has no clear trend {ends}"
-    return f"{text} {answer.place} (Kendall's tau {value}, {sure})"
-
-
 def _cost(answer: Statement) -> str:
     value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
     if answer.question.compare is None:
@@ -564,10 +477,12 @@ def _level(answer: Statement) -> str:
         sure = "in a single run" if n == 1 else f"in {n} runs" + " of unlike kinds" * (len(estimates) > 1)
     members = [str(one) for one in asked.members]
     sizes = [f"{one:,}" for one in asked.members if not isinstance(one, str)]
+    calls = listed([one for one in asked.members if isinstance(one, str)])
     names = [one.replace("_", " ") for one in members] if asked.variable == "stated_figure" else members
     several = len(members) > 1
     words = {"take": "take" if several else "takes", "make": "make" if several else "makes"}
     words |= {"carry": "carry" if several else "carries", "members": listed(names)}
+    words["calls"] = f"{calls} in " if calls else ""
     if asked.variable == "size_share" and len(sizes) == 2:
         words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
     else:
@@ -607,8 +522,8 @@ _SENTENCES: Mapping[str, Callable[[Statement], str]] = {
     "interaction": _interaction,
     "crossover": _crossover,
     "ordering": _order,
-    "saturation": _stop,
-    "trend": _trend,
+    "saturation": scaling.stop,
+    "trend": scaling.trend,
     "cost": _cost,
     "level": _level,
     "set": _set,

@@ -50,7 +50,7 @@ LEVELS = {
     "call_share": "{members} {take} {value} of the MPI time of {application}",
     "count_share": "{members} {make} up {value} of the MPI calls of {application}",
     "distinct_calls": "{application} makes {value} kinds of MPI calls",
-    "size_share": "{value} of the messages of {application} have {sizes}",
+    "size_share": "{value} of the messages of {calls}{application} have {sizes}",
     "bytes_per_call": "{members} {carry} {value} per call in {application}",
     "first_rank_excess": "rank 0 of {application} sends {value} what the median of the other ranks sends",
     "rank_bytes": "a rank of {application} hands {value} to MPI",
@@ -313,12 +313,17 @@ def kept_apart(names: Sequence[str], causes: Sequence[str]) -> list[str]:
     return [text.format(*names) for cause, text in _APART.items() if cause in causes and len(names) == 2]
 
 
-def remarked(campaign: Campaign, factor: str, what: str, found: Sequence[Remark]) -> list[str]:
-    """Say what is odd about runs, of each kind the worst; `what` was measured."""
-    worst: dict[str, Remark] = {}
-    for one in sorted(found, key=lambda one: -abs(math.log(one.value) if one.kind == "far" else one.value)):
-        worst.setdefault(one.kind, one)
-    return [_remark(noun(campaign, factor, one.level), what, one) for one in worst.values()]
+def remarked(campaign: Campaign, factor: str, what: str, found: Sequence[tuple[Remark, str]]) -> list[str]:
+    """Say what is odd about runs, of each kind the worst and in which runs; `what` was measured."""
+    worst: dict[str, tuple[Remark, str]] = {}
+    for one in sorted(found, key=lambda pair: -_size(pair[0])):
+        worst.setdefault(one[0].kind, one)
+    named = ((noun(campaign, factor, one.level), one, there) for one, there in worst.values())
+    return [_remark(f"{name} {there}".strip(), what, one) for name, one, there in named]
+
+
+def _size(one: Remark) -> float:
+    return abs(math.log(one.value) if one.kind == "far" else one.value)
 
 
 def _remark(name: str, what: str, one: Remark) -> str:
@@ -423,7 +428,7 @@ def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     sure = [(n, round(100 * level)) for n, level in every if level >= MIN_LEVEL]
     ranges = any(level < MIN_LEVEL for _, level in every)
     if table["n"].max() == 1 and not sure:
-        return "single runs, without intervals"
+        return "single values, without intervals"
     text = f"medians of {_ends(table['n'])} runs"
     if all({"low", "high"} <= set(one) and one["low"].equals(one["high"]) for one in (table, *others)):
         return text + " that show no spread"

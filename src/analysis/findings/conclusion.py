@@ -20,7 +20,8 @@ from analysis.estimates.finding import Finding, first_levels, varying
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Statement, side
+from analysis.estimates.ratios import side
+from analysis.estimates.sentences import Statement
 from analysis.estimates.spelling import (
     Stratum,
     display,

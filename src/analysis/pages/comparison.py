@@ -9,12 +9,13 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.words import Level, attached, significant
-from analysis.estimates import groups, sentences, spelling, tables
+from analysis.estimates import groups, spelling, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.ratios import side, upright
 from analysis.estimates.selection import Select
 from analysis.estimates.sentences import Statement, with_base
 from analysis.estimates.spelling import display, measure_name, medians, stratum_names
@@ -99,8 +100,8 @@ class Compared:
     def _clarity(self, part: Stratum, rows: pd.DataFrame) -> float:
         """Return the log ratio of the last point of a curve, without its sign; 0 where not clear."""
         answer = part.answers[int(rows.sort_values(self.along).index[-1])]
-        ratio = sentences.upright(answer.question.quantity, answer.found[0].estimate)
-        return abs(math.log(ratio.value)) if sentences.side(ratio) else 0.0
+        ratio = upright(answer.question.quantity, answer.found[0].estimate)
+        return abs(math.log(ratio.value)) if side(ratio) else 0.0
 
 
 def compare(
@@ -181,7 +182,7 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     if len(rows) == 1 or answers[-1].confounded or all(few):  # of which the sentence says that they are few
         return f"{text}.{notes}"
     signs = [
-        sentences.side(sentences.upright(one.question.quantity, estimate))
+        side(upright(one.question.quantity, estimate))
         for one, estimate in zip(answers, estimates, strict=True)
     ]
     names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
