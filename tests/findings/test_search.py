@@ -189,7 +189,7 @@ def test_search__how_far_a_system_scales() -> None:
     found = of(row for nodes, by in speeds.items() for row in rates(10 * by, nodes=nodes, ranks=4 * nodes))
     (ends,) = (one for one in found if one.word == DIFFERS)
     assert ends.sentence.startswith("8 nodes are 3.020 times as fast as 1 node in app (")
-    assert ends.sentence.endswith("). The efficiency is 38 %")
+    assert ends.sentence.endswith("). The efficiency is 37.75 %")
     (stop,) = (one for one in found if one.word == STOPS)
     assert stop.sentence == "Beyond 4 nodes the next step brings less than 5 % in app"
     assert stop.finding.estimate.value == 4
@@ -306,9 +306,9 @@ def test_search__nodes_over_a_link_against_one_node() -> None:
     ]
     said = [one.sentence for one in of(rows) if one.topic == "scaling"]
     assert said[0].startswith("2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app (")
-    assert said[0].endswith("). The efficiency is 95 %")
+    assert said[0].endswith("). The efficiency is 95.0 %")
     assert said[1].startswith("2 nodes over 1GbE are 1.200 times as fast as 1 node in app (")
-    assert said[1].endswith("). The efficiency is 60 %")
+    assert said[1].endswith("). The efficiency is 60.0 %")
 
 
 def test_search__energy_of_a_job() -> None:
