@@ -93,7 +93,10 @@ def test_verdicts__an_interval_that_ends_at_no_effect_shows_no_lead(tmp_path: Pa
 def test_verdicts__no_interval_cannot_tell(tmp_path: Path, quantity: str) -> None:
     expect = "rising" if quantity == "trend" else "at-least, value: 1"
     word, why = judge(one(tmp_path, quantity, expect), found(5.0, math.nan, math.nan, 0.0))
-    assert (word, why) == ("cannot tell", "too few runs for an interval: 6 and 7, 4 are needed")
+    assert (word, why) == ("cannot tell", "too few runs for an interval: 6 and 7")
+    single = Finding(stats.Estimate(5.0, math.nan, math.nan, 1, level=0.0), "", "", ("r",))
+    word, why = judge(one(tmp_path, quantity, expect), single)
+    assert (word, why) == ("cannot tell", "too few runs for an interval: 1, 4 are needed")
 
 
 def test_verdicts__a_word_says_the_level_of_its_interval(tmp_path: Path) -> None:

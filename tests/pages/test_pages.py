@@ -206,8 +206,8 @@ def test_scaling_sentences__of_many_curves_the_steepest_and_the_flattest_come_fi
         for nodes, seconds in ((1, 40.0), (2, last)):
             rows += runs([seconds] * 6, nodes=nodes, case=case, interconnect="1gbe")
     first, *said = pages.scaling_sentences(pages.scaling(campaign(rows)))
-    assert first == "Of 4 curves, first the one that gains the most and the one that gains the least."
-    assert [re.search("at ([abcd]) ", one)[1] for one in said] == ["b", "c", "a", "d"]  # type: ignore[index]
+    assert first == "Of 4 curves, first those of the highest and the lowest efficiency at the end."
+    assert [re.search(", ([abcd]): ", one)[1] for one in said] == ["b", "c", "a", "d"]  # type: ignore[index]
 
 
 def profiled(*, timing: bool = True) -> Campaign:

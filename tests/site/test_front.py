@@ -52,7 +52,7 @@ def test_card__is_the_verdict_its_number_what_it_rests_on_and_the_price(tmp_path
         "Rests on 12 runs of our own, on the same hardware and software. "
         "Settling it: 12 runs, 192.5 node hours. Evidence All 6 claims"
     )
-    assert "No run here can test it. Rests on the report's own numbers." in card(text, 2).replace(
+    assert "No run here can test this sentence. Rests on the report's own numbers." in card(text, 2).replace(
         "&#39;", "'"
     )
     assert "– not tested" in card(text, 3)

@@ -182,7 +182,7 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
         whole = disagrees if word == FAILS else agrees
         word, reason = whole if word in (FAILS, HOLDS) else directed(agrees), f"{reason}; {finding.session}"
     level = finding.estimate.level
-    return word, reason if level >= FULL else f"{reason}, at {percent(level)}"
+    return word, reason if level >= FULL or level == 0 else f"{reason}, at {percent(level)}"
 
 
 def p_value(claim: Claim, finding: Finding, word: str) -> float | None:
@@ -270,7 +270,8 @@ def _too_few(estimate: Estimate) -> str:
         days = " and ".join(map(str, estimate.days))
         return f"the sides ran on different days ({days}): too few, {FEWEST} each are needed"
     if not estimate.bounded:
-        return f"too few runs for an interval: {counts}, {FEWEST} are needed"
+        fewest = min(estimate.n, estimate.n if estimate.n_baseline is None else estimate.n_baseline)
+        return f"too few runs for an interval: {counts}" + f", {FEWEST} are needed" * (fewest < FEWEST)
     digits = int(percent(estimate.level) == percent(MIN_LEVEL))  # "at 85 %, 85 % are needed" explains nothing
     level = f"{percent(estimate.level, digits)}, {percent(MIN_LEVEL)} are needed"
     return f"too few runs: {counts}; their range holds the truth at {level}"

@@ -175,7 +175,7 @@ def more(text: str) -> Markdown | None:
     return Markdown(text) if text else None
 
 
-_SHOWN = 600  # characters of a long answer that come before its list
+_LONG, _SHOWN = 800, 600  # characters of a long answer, and of what comes before its list
 
 
 def answer(*sentences: str) -> Markdown:
@@ -185,7 +185,7 @@ def answer(*sentences: str) -> Markdown:
     """
     told = [capitalised(re.sub(r"([*`<\[])", r"\\\1", one)) for one in sentences if one]
     lengths = list(itertools.accumulate(map(len, told)))
-    if len(told) <= 3 or lengths[-1] <= 2 * _SHOWN:
+    if len(told) <= 3 or lengths[-1] <= _LONG:
         return Markdown(" ".join(told))
     first = max(sum(length <= _SHOWN for length in lengths), 1)
     rest = "\n".join(f"- {one}" for one in told[first:])

@@ -97,32 +97,35 @@ def scaling(
         )
     others = [{name: level for name, level in one.items() if name != factor} for one, _ in found]
     _, names = stratum_names(campaign, others)
-    return tables.stacked(
-        *(
-            _curve(asked, campaign, values, compare).assign(
-                runs=name, level=display(campaign, factor, stratum[factor])
-            )
-            for name, (stratum, values) in zip(names, found, strict=True)
-        )
-    )
+    curves = []
+    for name, (stratum, values) in zip(names, found, strict=True):
+        level = display(campaign, factor, stratum[factor])
+        called = ", ".join(filter(None, (level, name))) if len(found) > 1 else ""
+        curves.append(_curve(asked, campaign, values, compare, called).assign(runs=name, level=level))
+    return tables.stacked(*curves)
 
 
 def scaling_sentences(table: pd.DataFrame) -> list[str]:
     """Say in one sentence a curve of `scaling` how far it gets and where it stops.
 
-    Of more than three curves, those that gain the most and the least come first.
+    Of more than three curves, those of the highest and the lowest efficiency at their ends come first.
     """
-    ends = table.groupby("answer", sort=False)["speedup"].last()
+    ends = table.groupby("answer", sort=False)["efficiency"].last()
     said = list(dict.fromkeys(table["answer"]))
     if len(said) <= 3:
         return said
     most, least = ends.idxmax(), ends.idxmin()
-    first = f"Of {len(said)} curves, first the one that gains the most and the one that gains the least."
+    first = f"Of {len(said)} curves, first those of the highest and the lowest efficiency at the end."
     return [first, most, least, *(one for one in said if one not in (most, least))]
 
 
-def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:
-    """Ask for the speedup and the efficiency of each count over the least one, and for where it stops."""
+def _curve(
+    asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison, called: str
+) -> pd.DataFrame:
+    """Ask for the speedup and the efficiency of each count over the least one, and for where it stops.
+
+    The only curve of a page is not `called` anything; its sentence says where it holds.
+    """
     own, along = campaign.own(), compare.factor
     least, *more = sorted(set(values[along]))
     one = Estimate(1.0, 1.0, 1.0, n := int((values[along] == least).sum()), n)
@@ -136,9 +139,11 @@ def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: C
     stops = findings_of(whole, own, values)
     unit = display_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
-    said = Statement(pair, speedup, campaign)
-    text = ". ".join([with_base(said.clause, base), *said.caveats])
-    where = Statement(whole, stops, campaign, brief=True).sentence
+    said = Statement(pair, speedup, campaign, brief=bool(called))
+    text = f"{called}: " * bool(called) + ". ".join([with_base(said.clause, base), *said.caveats])
+    # What limits the curve is said once.
+    stopped = [replace(one, session="") for one in stops] if speedup[0].session else stops
+    where = Statement(whole, stopped, campaign, brief=True).sentence
     return pd.DataFrame(rows).assign(
         unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."
     )
