@@ -18,6 +18,7 @@ from analysis.base import models, project
 from analysis.base.words import capitalised, displayed
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
+from analysis.claims.verdicts import NOT_TESTED
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.estimates.contents import load_config
 from analysis.schema.campaigns import CampaignFile
@@ -155,11 +156,14 @@ def closing(verdicts: Iterable[Verdict]) -> TextTable | Markdown:
 
 def sentence(verdict: Verdict) -> str:
     """Say what became of a claim: the verdict, what was found and what the report expects."""
-    claim = f"“{verdict.statement}” {displayed(verdict.verdict)}"
+    claim = f"“{verdict.statement}”: {displayed(verdict.verdict)}"
+    if verdict.verdict == NOT_TESTED:
+        claim = f"“{verdict.statement}” is not tested"
     if verdict.verdict == "cannot tell":
         claim = f"It is not clear whether “{verdict.statement}”"
     if not verdict.estimate_text:
-        return f"{claim}: {verdict.reason}."
+        why, *_, left_out = verdict.reason.partition("; left out:")
+        return f"{claim}: {why}{'; runs that may be no repeats are left out' if left_out else ''}."
     n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")
     found = verdict.sentence or verdict.estimate_text
     return f"{claim}. {found}, {n}; the report expects {verdict.expected_text}."
