@@ -156,6 +156,16 @@ def test_additions__a_profile_that_contradicts_its_run_changes_nothing(
     assert state(project) == before
 
 
+def test_import__a_profile_of_other_counts_beside_a_result_is_a_run_of_its_own(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    name = next(name for name in trees.good() if trees.record(name)["ranks"] == 2)
+    trees.put(trees.result(name), tmp_path / "tree" / "hpcg.txt")
+    trees.put(next(OTHER.glob("*.xml")), tmp_path / "tree" / "allreduce.xml")
+    found = imported(tmp_path / "tree").values()
+    assert sorted((one["application"], one["ranks"]) for one in found) == [("hpcg", 2), ("osu_allreduce", 8)]
+
+
 def test_additions__what_was_set_by_hand_stays(
     tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
 ) -> None:

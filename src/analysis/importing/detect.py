@@ -9,22 +9,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-import numpy as np
 import xarray as xr
 
 from analysis import readers
-from analysis.base.errors import BenchbookError, ConfigError
+from analysis.base.errors import BenchbookError
 from analysis.base.files import unpacked
-from analysis.base.slurm import node_names
 from analysis.datasets.run import Read
-from analysis.importing import documents, hardware, launch, scheduler
+from analysis.importing import documents, hardware, launch, scheduler, stated
 from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import search, unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.merits.formats.openfoam import UTILITIES
 from analysis.readers.text import decode, may_match
-from analysis.schema.registry import blank
 
 UTILITY_LOG = "log of"  # what a file is that belongs beside the runs of its folder
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
@@ -333,14 +330,14 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
     if kind == "profile":
         source.role = source.role if source.role == "result" else "profile"
         source.what = source.what or engine
-        source.facts |= facts_of_profile(each[0], engine)
+        source.facts |= stated.facts_of_profile(each[0], engine)
     elif kind == "power":
         source.role, source.what = "power", engine
-        source.facts |= facts_of_power(each[0])
+        source.facts |= stated.facts_of_power(each[0])
     elif kind == "sacct":
-        source.role, source.what, source.jobs = "sacct", engine, _jobs(each[0])
+        source.role, source.what, source.jobs = "sacct", engine, stated.jobs(each[0])
     elif kind == "run":
-        source.role, source.what, source.facts = "record", "record of a run", _record(each[0])
+        source.role, source.what, source.facts = "record", "record of a run", stated.record(each[0])
     elif kind in ("published", "runs", "micro") or engine == "table":
         source.why = "is a table of many runs; docs/campaigns.md says how tables become a campaign"
     else:
@@ -380,13 +377,13 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
 
 
 def _part(each: list[xr.Dataset], engine: str, begin: int, end: int, command: str) -> ResultPart:
-    facts = facts_of_result(each[0], engine)
+    facts = stated.facts_of_result(each[0], engine)
     if command:
         facts = launch.of_line(command) | {"command": command} | facts
     complete = all(bool(one.attrs.get("complete", True)) for one in each)
     note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
     brief = each[0].sizes.get("size") == 1  # a table of one line, as of a barrier
-    return ResultPart(engine, facts, complete, begin, end, _rows(each[0]), note, brief)
+    return ResultPart(engine, facts, complete, begin, end, stated.rows(each[0]), note, brief)
 
 
 def printed_dates(data: bytes) -> dict[str, float]:
@@ -406,127 +403,3 @@ def printed_host(data: bytes) -> dict[str, str]:
     text = decode(as_utf8(data[:_BESIDE]))
     found = (search.first(pattern, text) for pattern in _HOSTS)
     return next(({"host": match[1]} for match in found if match), {})
-
-
-def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
-    """Return what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
-    facts: dict[str, Any] = {}
-    for name in ("ranks", "nodes", "threads"):
-        names = (name, f"charm_{name}")
-        values = [int(ds[one]) for one in names if one in ds and not ds[one].dims]
-        values += [int(ds.attrs[one]) for one in names if isinstance(ds.attrs.get(one), int)]
-        if known := [value for value in values if value > 0]:
-            facts[name] = known[0]
-    if "benchmark_time" in ds and float(ds["benchmark_time"]) > 0:
-        facts["benchmark_time"] = float(ds["benchmark_time"])
-    if "local_size" in ds:
-        grid = [int(size) for size in ds["local_size"].values]
-        if min(grid) > 0:
-            facts["case"] = f"nx{grid[0]}" if len(set(grid)) == 1 else "x".join(map(str, grid))
-            if len(set(grid)) == 1:
-                facts["local_size"] = grid[0]
-    if benchmark := str(ds.attrs.get("benchmark", "")):
-        facts["case"] = benchmark
-    if engine == "imb" and "benchmark" in ds:
-        printed = sorted(set(map(str, ds["benchmark"].values)))
-        facts |= {"case": printed[0]} if len(printed) == 1 else {}
-    if engine == "proxy":
-        facts["case"] = str(ds["pattern"].values)
-    # The grid of processes of HPL and its variant are no problem: they are chosen for the ranks.
-    problem = readers.problem(ds).split()
-    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=", "variant=")))
-    # Nor is the program of a suite: its tools have clocks too.
-    processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
-    facts |= {"grid": processes} if processes else {}
-    if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
-        facts["problem"] = identity
-    if version := str(ds.attrs.get("tool_version", "")):
-        facts["version"] = version
-    facts["figures"] = _figures(ds)
-    if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
-        facts["pair"] = True  # these run between two ranks, and do not print it
-    return facts
-
-
-def _figures(ds: xr.Dataset) -> dict[str, float]:
-    """Return the numbers that a result prints once, by their names; of figures of merit the first of each."""
-    if ds.attrs["kind"] == "merits":
-        pairs = list(zip(ds["merit"].values, ds["value"].values, strict=True))
-        return {str(name): float(value) for name, value in reversed(pairs)}
-    own = ((str(name), ds.variables[name]) for name in ds.data_vars)
-    return {name: float(array) for name, array in own if not array.dims and array.dtype == "f8"}
-
-
-def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
-    """Return what a profile states: ranks, nodes, command, hosts, start and stop."""
-    attrs = ds.attrs
-    facts: dict[str, Any] = {"profiler": engine, "profile_complete": bool(attrs.get("complete", True))}
-    for name, key in (("ranks", "ranks_expected"), ("nodes", "nodes")):
-        if isinstance(attrs.get(key), int | np.integer) and int(attrs[key]) > 0:
-            facts[name] = int(attrs[key])
-    hosts = sorted({str(host) for host in ds["host"].values} - {""}) if "host" in ds else []
-    if hosts:
-        facts |= {"node_list": ",".join(hosts)}
-        facts.setdefault("nodes", len(hosts))
-    if command := str(attrs.get("command", "")):
-        facts["program"] = command
-    for name in ("start", "stop"):
-        if isinstance(attrs.get(name), float) and np.isfinite(attrs[name]):
-            facts[f"profile_{name}"] = attrs[name]
-    return facts
-
-
-def facts_of_power(ds: xr.Dataset) -> dict[str, Any]:
-    """Return the times of a power log's first and last reading, in s since 1970, and its meters."""
-    readings = ds["energy_counter" if "energy_counter" in ds else "power"]
-    stamps = ds["time"].values[np.isfinite(readings.values).any(axis=readings.get_axis_num("meter"))]
-    stamps = stamps[~np.isnat(stamps)]
-    times = [_seconds(stamp) for stamp in (stamps.min(), stamps.max())] if stamps.size else [np.nan, np.nan]
-    return {"first": times[0], "last": times[1], "meters": [str(meter) for meter in ds["meter"].values]}
-
-
-def _rows(ds: xr.Dataset) -> frozenset[Any]:
-    """Return the numbers by which the same result is recognised in another file."""
-    if ds.attrs["kind"] == "merits":
-        rows = zip(ds["merit"].values, ds["value"].values, ds["unit"].values, strict=True)
-        return frozenset((str(merit), float(value), str(unit)) for merit, value, unit in rows)
-    numbers = sorted(str(name) for name, one in ds.variables.items() if one.dtype.kind in "fi" and one.size)
-    if not numbers:
-        return frozenset()
-    digest = hashlib.sha256()
-    for name in numbers:
-        digest.update(name.encode() + np.ascontiguousarray(ds.variables[name].values).tobytes())
-    return frozenset({digest.hexdigest(), str(ds.attrs.get("benchmark", ds.attrs["kind"]))})
-
-
-def _record(ds: xr.Dataset) -> dict[str, Any]:
-    empty = blank("run")
-    row = {str(name): ds[name].values[0] for name in ds.variables}
-    plain = {name: value.item() if hasattr(value, "item") else value for name, value in row.items()}
-    return {
-        name: value
-        for name, value in plain.items()
-        if value not in ("", -1) and value == value and name in empty and not isinstance(value, np.datetime64)
-    } | {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
-
-
-def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Return what Slurm's accounting states of each job."""
-    out: dict[str, dict[str, Any]] = {}
-    names = ("state", "exit_code", "exit_signal", "start", "end", "elapsed", "nodes", "node_list", "job_name")
-    columns = {name: ds[name].values for name in names}
-    for at in np.flatnonzero(ds["step"].values == ""):
-        row = {name: column[at] for name, column in columns.items()}
-        job: dict[str, Any] = {name: str(row[name]) for name in ("state", "job_name")} | {"batch": "Slurm"}
-        # Of a job that still runs the exit code is no result.
-        counts = ("nodes",) if np.isnat(row["end"]) else ("exit_code", "nodes")
-        job |= {name: int(row[name]) for name in counts if int(row[name]) >= 0}
-        job |= {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
-        with contextlib.suppress(ConfigError):  # "None assigned"
-            job["node_list"] = ",".join(node_names(str(row["node_list"])))
-        out[str(ds["job_id"].values[at])] = job
-    return out
-
-
-def _seconds(moment: Any) -> float:
-    return float((np.datetime64(moment, "ns") - np.datetime64(0, "s")) / np.timedelta64(1, "s"))

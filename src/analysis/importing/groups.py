@@ -340,11 +340,18 @@ def _attach(source: Observation, index: _Index, out: Grouping) -> None:
 
 
 def _belongs(source: Observation, run: RunFiles) -> bool:
-    """Tell whether a file is a run's; a text that no reader recognises must be tied to it by its name."""
-    if source.role != "text":
+    """Tell whether a file is a run's; a text that no reader recognises must be tied to it by its name.
+
+    A profile that only lies beside a run is of another if it states other counts.
+    """
+    if source.role not in ("text", "profile"):
         return True
     name = source.file.base
     tied = stem(name) == stem(run.main.file.base) or (source.job and source.job == run.main.job)
+    if source.role == "profile":
+        stated = {**run.main.reported, **run.main.facts, **(run.part.facts if run.part else {})}
+        same = (stated.get(count) in (None, source.facts.get(count)) for count in ("ranks", "nodes"))
+        return bool(tied) or all(same)
     return source.file.size <= MOST_LEFT and bool(tied or _LEFT.search(name) or _LEFT_HPCG.search(name))
 
 
