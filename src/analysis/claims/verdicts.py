@@ -415,7 +415,8 @@ def _judge_saturation(claim: Claim, finding: Finding) -> Judgement:
         return FAILS, f"steps are clear of {gain} further on"
     if not any(step.settles for step in finding.steps):
         return UNKNOWN, _too_few(estimate)
-    return UNKNOWN, f"a step is neither clear of {gain} nor short of it"
+    at_once = f"by intervals that hold for all {len(finding.steps)} steps at once"
+    return UNKNOWN, f"not every step is clear of {gain}, and none is clearly short of it {at_once}"
 
 
 def _judge_crossover(claim: Claim, finding: Finding) -> Judgement:
