@@ -233,6 +233,7 @@ DATES = [
     ),
     ("Date   : Mar 10 2021\nTime   : 12:10:10\n", (2021, 3, 10, 12, 10, 10)),
     ("     Program PWSCF v.6.4 starts on 10Mar2021 at 12:10: 9 \n", (2021, 3, 10, 12, 10, 9)),
+    ("     Today is 17Oct2008 at 12:28:10 \n", (2008, 10, 17, 12, 28, 10)),
     ("Thu Mar 23 11:31:20 GMT 2017\n", (2017, 3, 23, 11, 31, 20)),
 ]
 
@@ -501,6 +502,20 @@ def test_script__of_a_job_that_ran_on_parts_of_its_nodes_gives_no_counts(
     assert {(one["ranks"], one.get("nodes"), one["host_group"]) for one in found} == {
         (4, None, "pbatch"),
         (16, None, "pbatch"),
+    }
+
+
+def test_quantum_espresso__of_2008_states_its_ranks_and_its_date() -> None:
+    text = (  # the first lines of the reference output of CNT10POR8 in QEF/benchmarks
+        "     Program PWSCF     v.4.1CVS starts ...\n     Today is 17Oct2008 at 12:28:10 \n\n"
+        "     Parallel version (MPI)\n\n     Number of processors in use:     800\n"
+        "     number of atoms/cell      =         1532\n"
+        "     PWSCF        :     2h13m CPU time,     2h20m wall time\n"
+    )
+    ds = readers.parse(text.encode(), engine="quantum_espresso")
+    assert detect.stated.facts_of_result(ds, "quantum_espresso")["ranks"] == 800
+    assert detect.printed_dates(text.encode()) == {
+        "date": datetime(2008, 10, 17, 12, 28, 10, tzinfo=UTC).timestamp()
     }
 
 

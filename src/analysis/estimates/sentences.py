@@ -331,7 +331,8 @@ def _ratio(answer: Statement) -> str:
     if not any(sides) and answer.decided and not answer.confounded and _alike(answer, estimates, MARGIN):
         return _equal(answer, estimates, MARGIN)
     if not any(sides):
-        return f"there is no clear difference between {first} and {second} {answer.place} {brackets}"
+        between = f"between {first} and {second} {answer.place} {brackets}"
+        return f"there is no clear difference {_of_what(answer)} {between}"
     if len(set(sides)) > 1:
         up, down = (f"in {sides.count(sign)} of {len(sides)} comparisons" for sign in (1, -1))
         text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
@@ -385,7 +386,15 @@ def _alike(answer: Statement, estimates: Sequence[Estimate], margin: float) -> b
 
 def _equal(answer: Statement, estimates: Sequence[Estimate], margin: float) -> str:
     times, sure = spell_all(estimates)
-    return f"{listed(answer.names)} are equal within {percent(margin)} {answer.place} ({times} times, {sure})"
+    equal = f"{listed(answer.names)} are equal within {percent(margin)} {_of_what(answer)}"
+    return f"{equal} {answer.place} ({times} times, {sure})"
+
+
+def _of_what(answer: Statement) -> str:
+    """Name the measure in which levels do not differ; of a speed nobody asks in what."""
+    variable = answer.question.variable
+    plain_one = variable in ("figure_of_merit", "elapsed", "application_time", "latency", "bandwidth")
+    return "" if plain_one else f"in the {measure_name(variable)}"
 
 
 def _efficiency(answer: Statement) -> str:

@@ -45,7 +45,7 @@ FORMAT = TextFormat(
     ),
     facts={
         "version": r"^ *Program (?:PWSCF|CP) +v\.(\S+)",
-        "ranks": r"running on +(\d+) processors$|^ *Number of MPI processes: +(\d+)",
+        "ranks": r"running on +(\d+) processors$|^ *Number of (?:MPI processes|processors in use): +(\d+)",
         "threads": r"^ *Threads/MPI process: +(\d+)",
         "size": r"^ *number of atoms/cell += +(\d+)",
         "atoms": r"^ *number of atoms/cell += +(\d+)",
