@@ -94,7 +94,7 @@ def test_scaling__verdicts_on_a_clear_stop(tmp_path: Path, expect: str, word: st
     [
         ("at-least, value: 4", "holds", "no step up to 4 is short of a gain of 5 %"),
         ("equal, value: 2", "does not hold", "further on"),
-        ("equal, value: 8", "cannot tell", "neither"),
+        ("equal, value: 8", "cannot tell", "every step is clear of a gain of 5 %, and the runs end at 4"),
     ],
 )
 def test_scaling__verdicts_where_nothing_stops(tmp_path: Path, expect: str, word: str, reason: str) -> None:
@@ -109,6 +109,9 @@ def test_scaling__an_open_step_cannot_tell(tmp_path: Path) -> None:
     noisy = {1: 50.0, 2: 26.0, 4: [23.0, 24.0, 25.0, 25.0, 26.0, 26.5], 8: 40.0}
     got = verdict(one, campaign(scan(noisy)))
     assert (got.verdict, got.estimate_text) == ("cannot tell", "2 nodes (2 to 4)")
+    assert got.reason.startswith(
+        "not every step is clear of a gain of 5 %, and none is clearly short of it by"
+    )
     few = verdict(one, campaign(scan({1: [50.0], 2: [26.0]})))
     assert few.verdict == "cannot tell"
     assert few.reason.startswith("too few runs for an interval: 1")

@@ -99,7 +99,7 @@ def test_look_ups__are_counted_and_the_contradicted_ones_are_named(tmp_path: Pat
     first, *wrong = pages.look_up_sentences([*found, base])
     assert first == "Of 4 statements that were looked up, sources confirm 2, contradict 1 and leave 1 open."
     assert len(wrong) == 1
-    assert wrong[0].startswith("“s2” a source contradicts it")
+    assert wrong[0].startswith("“s2”: a source contradicts it; no selected run")
     assert pages.look_up_sentences([base]) == []
 
 

@@ -415,6 +415,8 @@ def _judge_saturation(claim: Claim, finding: Finding) -> Judgement:
         return FAILS, f"steps are clear of {gain} further on"
     if not any(step.settles for step in finding.steps):
         return UNKNOWN, _too_few(estimate)
+    if all(_settled(step.low >= 100 * claim.question.threshold, step) for step in finding.steps):
+        return UNKNOWN, f"every step is clear of {gain}, and the runs end at {estimate.low:g}"
     at_once = f"by intervals that hold for all {len(finding.steps)} steps at once"
     return UNKNOWN, f"not every step is clear of {gain}, and none is clearly short of it {at_once}"
 

@@ -163,7 +163,8 @@ def sentence(verdict: Verdict) -> str:
         claim = f"It is not clear whether “{verdict.statement}”"
     if not verdict.estimate_text:
         why, *_, left_out = verdict.reason.partition("; left out:")
-        return f"{claim}: {why}{'; runs that may be no repeats are left out' if left_out else ''}."
+        said = "; " if "”: " in claim else ": "
+        return f"{claim}{said}{why}{'; runs that may be no repeats are left out' if left_out else ''}."
     n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")
     found = verdict.sentence or verdict.estimate_text
     return f"{claim}. {found}, {n}; the report expects {verdict.expected_text}."
