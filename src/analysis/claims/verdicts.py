@@ -34,6 +34,7 @@ from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among, extreme, rank
 from analysis.estimates.finding import LIMITED, Finding, directed
 from analysis.estimates.quantities import QUANTITIES
+from analysis.estimates.ratios import in_margin
 from analysis.estimates.spelling import untold
 from analysis.estimates.stats import FEWEST, LEVEL, MIN_LEVEL, Estimate
 
@@ -344,8 +345,7 @@ def _judge_equality(claim: Claim, finding: Finding) -> Judgement:
     margin = claim.question.margin
     estimate, test = finding.estimate, finding.equivalence
     equal, apart = (FAILS, HOLDS) if claim.expect.relation == "different" else (HOLDS, FAILS)
-    within = estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin
-    if test is not None and test.equivalent and within:
+    if test is not None and test.equivalent and in_margin(estimate, margin):
         return equal, f"equal within {percent(margin)} (p = {test.p:.2g}), and so is the whole interval"
     if estimate.high < 1 / (1 + margin) or estimate.low > 1 + margin:
         return apart, f"they differ by more than {percent(margin)}"

@@ -31,7 +31,7 @@ from analysis.model.campaign import modelled
 from analysis.schema import registry, storage
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import CampaignFile
-from analysis.schema.records import IMPORTED, further, section
+from analysis.schema.records import IMPORTED, further, job_of, restarts
 from analysis.schema.registry import Columns, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
@@ -311,21 +311,12 @@ def _to_the_second(found: Sequence[RunFolder]) -> dict[str, bool]:
 
     Slurm dates a job that it started again by the last start. An imported run may have another clock.
     """
-    again = {_account(run.row) for run in found if _restarts(run) != "0"}
+    again = {job_of(run.row) for run in found if restarts(run.extra) != "0"}
     return {
         str(run.row["run"]): IMPORTED not in run.extra and int(run.row["exit_code"]) == 0
         for run in found
-        if _account(run.row) == run.row["job_id"] or _account(run.row) not in again
+        if job_of(run.row) == run.row["job_id"] or job_of(run.row) not in again
     }
-
-
-def _restarts(run: RunFolder) -> str:
-    return str(section(run.extra, "slurm").get("restarts") or "0")
-
-
-def _account(row: Mapping[str, Any]) -> str:
-    """Return a run's job in Slurm's records: the third run of job 7 has the job 7:3."""
-    return str(row["job_id"]).partition(":")[0]
 
 
 def _join_records(
@@ -346,7 +337,7 @@ def _join_records(
         if job is not None:
             row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
         counted.append(float(job["energy"]) if job is not None else np.nan)
-    joined = [(row, known[_account(row)]) for row in rows if row["run"] in exact and _account(row) in known]
+    joined = [(row, known[job_of(row)]) for row in rows if row["run"] in exact and job_of(row) in known]
     sure = {run for run, whether in exact.items() if whether}
     for (row, _), reason in zip(joined, slurm_contradictions(joined, sure), strict=True):
         row["reason"] = row["reason"] or reason

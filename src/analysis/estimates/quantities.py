@@ -42,11 +42,13 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.ratios import (
     base_of,
     better_is_more,
+    ends_in_margin,
     faster,
     median_of,
     of_medians,
     quotient,
     speed_of,
+    upright,
 )
 from analysis.estimates.stats import Estimate
 
@@ -125,8 +127,12 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
     treatment, baseline = pair
     estimate, text = form(question, treatment, baseline)
     equivalence = None
-    if question.quantity != "efficiency":  # what differs by no more than a margin is worded as equal
-        margin = question.margin if question.quantity == "equality" else MARGIN
+    asked = question.quantity == "equality"
+    # What differs by no more than a margin is worded as equal.
+    if asked or (
+        question.quantity != "efficiency" and ends_in_margin(upright(question.quantity, estimate), MARGIN)
+    ):
+        margin = question.margin if asked else MARGIN
         equivalence = equality(question.variable, margin, treatment, baseline)
     if equivalence is not None and question.quantity == "equality":
         text += f"; two one-sided rank tests within {equivalence.margin:.2g}: p = {equivalence.p:.2g}"

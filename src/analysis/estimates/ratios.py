@@ -83,6 +83,16 @@ def inverse(estimate: Estimate) -> Estimate:
     return estimate.transformed(lambda ratio: 1 / ratio if ratio else math.inf)
 
 
+def in_margin(estimate: Estimate, margin: float) -> bool:
+    """Tell whether the whole interval of a ratio is within a relative margin of one."""
+    return estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin
+
+
+def ends_in_margin(estimate: Estimate, margin: float) -> bool:
+    """Tell whether one end of the interval is: else neither the ratio nor an extreme with it is within."""
+    return any(1 / (1 + margin) <= end <= 1 + margin for end in (estimate.low, estimate.high))
+
+
 def side(estimate: Estimate) -> int:
     """Return 1 if a ratio is clearly above one, -1 if clearly below, else 0; a verdict could rest on it."""
     return 0 if not estimate.settles else 1 if estimate.low > 1 else -1 if estimate.high < 1 else 0

@@ -21,7 +21,7 @@ from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
-from analysis.estimates.ratios import inverse, side, upright
+from analysis.estimates.ratios import in_margin, inverse, side, upright
 from analysis.estimates.spelling import (
     LEVELS,
     MULTIPLES,
@@ -376,10 +376,7 @@ def _equality(answer: Statement) -> str:
 def _alike(answer: Statement, estimates: Sequence[Estimate], margin: float) -> bool:
     """Tell whether each ratio is within a margin: by the tests of two groups, and by its whole interval."""
     return all(
-        (one.equivalence is None or one.equivalence.equivalent)
-        and ratio.settles
-        and ratio.low >= 1 / (1 + margin)
-        and ratio.high <= 1 + margin
+        (one.equivalence is None or one.equivalence.equivalent) and ratio.settles and in_margin(ratio, margin)
         for one, ratio in zip(answer.found, estimates, strict=True)
     )
 

@@ -15,6 +15,7 @@ from analysis.estimates.differences import MARGIN, chances, clarity, equality, r
 from analysis.estimates.finding import LIMITED, UNKNOWN_ORDER, days_said
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.ratios import in_margin
 from analysis.estimates.sessions import not_in_turn
 from analysis.estimates.stats import Estimate
 from analysis.findings.changes import CellChange, cell_changes
@@ -347,7 +348,7 @@ def difference(
     """Compare the runs of two sides, from `measured`; `judged` gives the word."""
     variable, size = asked
     ratio, _ = ratio_of(variable, top, bottom, between_days=True)
-    within = ratio.settles and ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
+    near = ratio.settles and in_margin(ratio, margin)
     unit = unit_of(variable, top)
     return Difference(
         name, variable, size, unit, less_is_better(variable, unit), at,
@@ -356,7 +357,7 @@ def difference(
         ratio=ratio,
         days=days_said(ratio),
         runs=(*bottom["run"], *top["run"]),
-        equal=bool(within and equality(variable, margin, top, bottom).equivalent),
+        equal=bool(near and equality(variable, margin, top, bottom).equivalent),
         ways=clarity(ratio, top, bottom) if ratio.settles else None,
     )  # fmt: skip
 

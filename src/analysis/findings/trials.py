@@ -14,6 +14,7 @@ from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import MARGIN, equality, p_of_difference
 from analysis.estimates.finding import DAY, UNKNOWN_ORDER, Finding
+from analysis.estimates.ratios import in_margin
 from analysis.estimates.stats import FEWEST
 from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN, UNORDERED
 from analysis.findings.plans import Plan, stratum_key
@@ -103,6 +104,6 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
         return replace(trial, word=CONFOUNDED if mixed else confined or DIFFERS, q=q)
     if mixed:  # one cause may hide another
         return replace(trial, q=q)
-    if q_equal <= limit and estimate.low >= 1 / (1 + MARGIN) and estimate.high <= 1 + MARGIN:
+    if q_equal <= limit and in_margin(estimate, MARGIN):
         return replace(trial, word=confined or EQUAL, q=q_equal)
     return replace(trial, q=q)

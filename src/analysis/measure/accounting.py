@@ -16,7 +16,7 @@ from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, plan
-from analysis.schema.records import section
+from analysis.schema.records import job_of, section
 
 FIELDS = (
     "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"
@@ -86,7 +86,7 @@ def account(
     jobs = sorted(known, key=int)
     readings: dict[str, list[Rows]] = defaultdict(list)
     idle = {
-        number(note) for note in folders.noted(base, campaign).values() if note.get("state") == folders.IDLE
+        job_of(note) for note in folders.noted(base, campaign).values() if note.get("state") == folders.IDLE
     }
     kept = _Kept(target, campaign, records, folders.running(base, campaign) / FOREIGN, idle)
     if kept.age >= interval:
@@ -285,14 +285,9 @@ def recorded(base: Path, campaign: str) -> dict[str, Records]:
     found: dict[str, Records] = defaultdict(list)
     for name in sorted(folders.recorded(base, campaign)):
         record = folders.record_of(base, campaign, name)
-        if (job := number(record)).isdecimal():
+        if (job := job_of(record)).isdecimal():
             found[job].append(record)
     return found
-
-
-def number(record: Mapping[str, Any]) -> str:
-    """Return the job of Slurm that a record names: ``7``, also for ``7:3``, the third run in job 7."""
-    return str(record.get("job_id", "")).partition(":")[0]
 
 
 def disagreement(record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -> str:
@@ -388,7 +383,7 @@ def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dic
     One that was cancelled while it waited has not started.
     """
     mine = set(recorded(base, found.campaign))
-    mine |= {number(note) for note in folders.noted(base, found.campaign).values()}  # idle, or said of each
+    mine |= {job_of(note) for note in folders.noted(base, found.campaign).values()}  # idle, or said of each
     return {
         job: plan(found.campaign, base).run(found.jobs[job])
         for job in sorted(states, key=int)

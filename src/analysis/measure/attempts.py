@@ -16,7 +16,7 @@ from analysis.measure.job import allocate
 from analysis.measure.launch import recover
 from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, TOGETHER, plan
-from analysis.schema.records import section
+from analysis.schema.records import job_of, restarts, section
 
 Start = tuple[str, float, int]  # a job, when it began, how often Slurm had started it again
 SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind
@@ -72,13 +72,13 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
     seen = seen or Seen()
     notes = without_end(base, campaign, seen, tidied=True)
     try:
-        states = slurm.states((accounting.number(note) for note in notes.values()), 30)
+        states = slurm.states((job_of(note) for note in notes.values()), 30)
     except slurm.NoAnswerError as error:
         what = f"Slurm does not answer ({files.one_line(str(error))[:200]})"
         left = f"{of_jobs(len(notes))} without a record yet"
         return [f"{campaign}: {what}: {left}; give the same command again once it does"]
     works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
-    owned = {accounting.number(folders.owner(work)): work for work in works}
+    owned = {job_of(folders.owner(work)): work for work in works}
     # Again, and last: a job may have recorded its run, or what its start before has left, meanwhile.
     starts = seen.starts(base, campaign)
     lines = [
@@ -148,7 +148,7 @@ def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) 
 
 def _another_has(base: Path, campaign: str, run: str, job: str) -> bool:
     """Tell whether another job has measured a run."""
-    return accounting.number(folders.record_of(base, campaign, run)) not in ("", job)
+    return job_of(folders.record_of(base, campaign, run)) not in ("", job)
 
 
 def _told(campaign: str, job: str) -> str:
@@ -180,10 +180,9 @@ def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: 
 
 def _start(record: Mapping[str, Any]) -> Start:
     """Return the start that a record or note is of; a controller that has crashed may count from 0 again."""
-    names = section(record, "slurm")
-    restarts, began = str(names.get("restarts") or "0"), names.get("start")
+    again, began = restarts(record), section(record, "slurm").get("start")
     at = float(began) if isinstance(began, int | float) else 0.0
-    return accounting.number(record), at, int(restarts) if restarts.isdecimal() else 0
+    return job_of(record), at, int(again) if again.isdecimal() else 0
 
 
 def _after(one: Start, other: Start) -> bool:

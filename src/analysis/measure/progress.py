@@ -24,6 +24,7 @@ from analysis.measure import accounting, attempts, folders, waiting, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.schema.campaigns import DEFAULTS
+from analysis.schema.records import job_of
 
 # Where an application's file does not say how long a case takes, a share of the time limit stands for it.
 _SHARE_OF_LIMIT = 0.5
@@ -192,18 +193,18 @@ class Observer:
             except (OSError, ValueError):
                 continue  # it ends just now
             found[name] = _Attempt(self.runs[name], since, max(now, since))
-            jobs[name] = str(owner.get("job_id", ""))
+            jobs[name] = job_of(owner)
         notes = attempts.without_end(self._base, self._campaign, self._seen) if self._slurm else {}
-        started = {accounting.number(note) for note in notes.values()}
-        asked = {*started, *(job.partition(":")[0] for job in jobs.values())} - {""}
+        started = {job_of(note) for note in notes.values()}
+        asked = {*started, *jobs.values()} - {""}
         try:
             states = slurm.states(asked, 30) if self._slurm else {}
         except slurm.NoAnswerError:
             waits = f"; {attempts.of_jobs(len(started))} without a record yet" if started else ""
             return found, set(), f"Slurm does not answer{waits}"
         over = {job for job in asked if slurm.terminal(states.get(job, "CANCELLED"))}
-        gone = {name for name, job in jobs.items() if job.partition(":")[0] in over}
-        again = {name for name, job in jobs.items() if states.get(job.partition(":")[0]) == "PENDING"}
+        gone = {name for name, job in jobs.items() if job in over}
+        again = {name for name, job in jobs.items() if states.get(job) == "PENDING"}
         left = f"{attempts.of_jobs(len(started & over))} and ended without a record yet"
         note = left if started & over else ""
         # A job that Slurm starts again waits, and what its last start has left does not run.

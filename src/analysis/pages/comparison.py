@@ -90,12 +90,14 @@ class Compared:
         each = [
             (part, rows) for part in self.parts for _, rows in part.ratios.groupby(self.factor, sort=False)
         ]
-        if len(each) > 3:
-            each.sort(key=lambda one: self._clarity(*one), reverse=True)
         said = [_sentence(self, part, rows) for part, rows in each]
-        clear = sum(self._clarity(*one) > 0 for one in each)
+        if len(each) <= 3:
+            return said
+        clarity = [self._clarity(part, rows) for part, rows in each]
+        clear = sum(one > 0 for one in clarity)
         many = f"{clear} of {len(each)} comparisons {'differs' if clear == 1 else 'differ'} clearly"
-        return [f"{many} at the last point.", *said] if len(each) > 3 else said
+        order = sorted(range(len(each)), key=lambda at: -clarity[at])
+        return [f"{many} at the last point.", *(said[at] for at in order)]
 
     def _clarity(self, part: Stratum, rows: pd.DataFrame) -> float:
         """Return the log ratio of the last point of a curve, without its sign; 0 where not clear."""

@@ -104,6 +104,16 @@ def section(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return record
 
 
+def job_of(record: Mapping[str, Any]) -> str:
+    """Return the job of Slurm that a record names: ``7``, also for ``7:3``, the third run in job 7."""
+    return str(record.get("job_id", "")).partition(":")[0]
+
+
+def restarts(record: Mapping[str, Any]) -> str:
+    """Return how often Slurm had started a record's job again; it keeps its number and gets new times."""
+    return str(section(record, "slurm").get("restarts") or "0")
+
+
 def node_facts(path: Path) -> dict[str, Any]:
     """Return the facts of a run's node by name, as its record states them.
 

@@ -25,7 +25,7 @@ from analysis.datasets.witnesses.marks import Marks
 from analysis.datasets.witnesses.readings import LogDigest, figures
 from analysis.energy.meters import Log
 from analysis.readers.run import ended_well
-from analysis.schema import registry
+from analysis.schema import records, registry
 from analysis.schema.records import section
 
 Row = Mapping[str, Any]
@@ -90,12 +90,12 @@ class Testimony:
     @property
     def account(self) -> str:
         """Its job in Slurm's records: the third run of job 7 has the job 7:3."""
-        return self.job.partition(":")[0]
+        return records.job_of(self.row)
 
     @property
     def restarts(self) -> str:
         """How often Slurm had started its job again."""
-        return str(self.section("slurm").get("restarts") or "0")
+        return records.restarts(self.extra)
 
     @property
     def restarted(self) -> bool:
