@@ -160,7 +160,7 @@ def test_questions__of_many_comparisons_the_clear_ones_come_first() -> None:
     for case, slow in (("a", 10.0), ("b", 20.0), ("c", 10.0), ("d", 30.0)):
         rows += runs([10.0] * 6, nodes=2, case=case, interconnect="ib-fdr")
         rows += runs([slow] * 6, nodes=2, case=case, interconnect="10gbe")
-    many, *said = pages.compare(campaign(rows), "interconnect", "10gbe").sentences
+    many, *said = pages.comparisons(campaign(rows), "interconnect", "10gbe").sentences
     assert many == "2 of 4 comparisons differ clearly at the last point."
     assert [re.search("at ([abcd]) ", one)[1] for one in said] == ["d", "b", "a", "c"]  # type: ignore[index]
 

@@ -4,6 +4,7 @@
 an axis given nothing is chosen.
 """
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ from analysis.schema.factors import BY_NAME
 
 _DRAWN = 3  # figures of one question; what is beyond is in the table
 _SAID = 2  # sentences for each of them
+_FEW = 3  # comparisons that need no order of their own
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,21 @@ class FactorAnswers:
 
     @property
     def sentences(self) -> list[str]:
-        """What the strata that are drawn say, and how many more there are."""
-        out = [text for one, part in self.drawn for text in replace(one, parts=(part,)).sentences]
+        """What the strata that are drawn say, and how many more there are.
+
+        Of more than three comparisons the clear ones come first, the largest before all.
+        """
+        said = [pair for one, part in self.drawn for pair in replace(one, parts=(part,)).said]
         every = sum(part.ratios[one.factor].nunique() for one in self.compared for part in one.parts)
-        out = out[: _SAID * self.most]
-        if left := every - len(out):
+        if len(said) > _FEW:
+            said.sort(key=operator.itemgetter(0), reverse=True)
+        out = [text for _, text in said[: _SAID * self.most]]
+        left = every - len(out)
+        if len(said) > _FEW:
+            clear = sum(size > 0 for size, _ in said)
+            many = f"{clear} of {len(said)} comparisons {'differs' if clear == 1 else 'differ'} clearly"
+            out.insert(0, f"{many} at the last point.")
+        if left:
             out.append(f"{left} more comparison{'s are' if left > 1 else ' is'} in the table below.")
         if self.tied:
             names = ", ".join(name.replace("_", " ") for name in self.tied)

@@ -83,24 +83,19 @@ class Compared:
 
     @property
     def sentences(self) -> list[str]:
-        """What the ratios say: for each stratum and level its last value and who is ahead where.
+        """What the ratios say: for each stratum and level its last value and who is ahead where."""
+        return [text for _, text in self.said]
 
-        Of more than three, the clear ones come first, the largest before all.
-        """
-        each = [
-            (part, rows) for part in self.parts for _, rows in part.ratios.groupby(self.factor, sort=False)
+    @property
+    def said(self) -> list[tuple[float, str]]:
+        """The sentences, each with how clear its last point is: the log ratio, 0 where that is not clear."""
+        return [
+            (self._clarity(part, rows), _sentence(self, part, rows))
+            for part in self.parts
+            for _, rows in part.ratios.groupby(self.factor, sort=False)
         ]
-        said = [_sentence(self, part, rows) for part, rows in each]
-        if len(each) <= 3:
-            return said
-        clarity = [self._clarity(part, rows) for part, rows in each]
-        clear = sum(one > 0 for one in clarity)
-        many = f"{clear} of {len(each)} comparisons {'differs' if clear == 1 else 'differ'} clearly"
-        order = sorted(range(len(each)), key=lambda at: -clarity[at])
-        return [f"{many} at the last point.", *(said[at] for at in order)]
 
     def _clarity(self, part: Stratum, rows: pd.DataFrame) -> float:
-        """Return the log ratio of the last point of a curve, without its sign; 0 where not clear."""
         answer = part.answers[int(rows.sort_values(self.along).index[-1])]
         ratio = upright(answer.question.quantity, answer.found[0].estimate)
         return abs(math.log(ratio.value)) if side(ratio) else 0.0
