@@ -132,6 +132,30 @@ def test_faults__a_caption_claims_intervals_only_where_some_are_drawn(
     assert said == (["the caption claims an interval and none is drawn"] if wrong else [])
 
 
+@pytest.mark.parametrize(
+    ("name", "offset", "expected"),
+    [
+        ("high", (-60, 0), "a line crosses “high”"),
+        ("low", (9, 45), "“low” is at the end of another curve"),
+        ("low", (9, 4), ""),
+    ],
+)
+def test_faults__the_name_of_a_curve_lies_on_none_and_is_at_its_own(
+    name: str, offset: tuple[float, float], expected: str
+) -> None:
+    frame = pd.DataFrame({"x": [1, 2, 4] * 2, "y": [1, 2, 3, 4, 4, 4], "net": ["low"] * 3 + ["high"] * 3})
+    frame = frame.assign(low=frame["y"], high=frame["y"])
+    fig, ax = figures.new_figure("measured", "mock")
+    figures.interval_points(
+        frame, ax=ax, x="x", y="y", low="low", high="high", hue="net", xlabel="nodes", ylabel="time (s)"
+    )
+    figures.from_zero(ax)
+    figures.svg(fig, description="Two curves")
+    (moved,) = (text for text in ax.texts if text.get_text() == name)
+    moved.xyann = offset
+    assert [one for one in faults(fig, "Two curves") if name in one] == ([expected] if expected else [])
+
+
 def test_faults__a_single_point_is_no_curve() -> None:
     assert "data use 0 % of the x axis" in found(curve([2], [0.13])[0])
 

@@ -286,6 +286,40 @@ def test_svg__names_at_the_top_move_down_into_the_axes() -> None:
     assert moved["b"] == pytest.approx(0.01 * height - 12.5, abs=1e-6)
 
 
+def test_svg__a_name_that_a_longer_curve_would_cross_is_in_a_legend() -> None:
+    """Radioss on AWS: two clusters end at 4 nodes, under the curve of a third that goes on to 8."""
+    frame = points([1, 2, 4, 8, 1, 2, 4, 1, 2, 4], net=["m8g.48xlarge"] * 4 + ["hpc7a"] * 3 + ["hpc8a"] * 3)
+    frame = frame.assign(y=[1, 1.8, 3.15, 3.85, 1, 1.75, 3.1, 1, 1.7, 2.9])
+    frame = frame.assign(low=frame["y"], high=frame["y"])
+    fig, ax = draw(frame, hue="net", log2=True)
+    ax.set_ylim(0, 8.5)
+    figures.svg(fig, description="Three curves, two of which end early.")
+    assert list(ax.texts) == []
+    legend = ax.get_legend()
+    in_order = ["m8g.48xlarge", "hpc7a", "hpc8a"]  # as high as their ends
+    assert [text.get_text() for text in legend.get_texts()] == in_order
+    marks = {line.get_label(): (line.get_color(), line.get_marker()) for line in legend.legend_handles}
+    drawn = {container[0].get_color(): container[0].get_marker() for container in ax.containers}
+    assert dict(marks.values()) == drawn
+    assert len(drawn) == 3
+
+
+def test_svg__names_far_from_their_ends_are_in_a_legend() -> None:
+    nets = [net for net in "abcd" for _ in range(2)]
+    fig, ax = draw(points([1, 2] * 4, net=nets).assign(y=5.0, low=4.0, high=6.0), hue="net")
+    figures.svg(fig, description="Four lines that end in one point.")
+    assert list(ax.texts) == []
+    assert sorted(text.get_text() for text in ax.get_legend().get_texts()) == ["a", "b", "c", "d"]
+
+
+def test_svg__names_of_lines_that_end_elsewhere_do_not_push_each_other() -> None:
+    frame = points([1, 2, 3, 1, 100], net=["a"] * 3 + ["b"] * 2).assign(y=[9.0, 7.0, 5.0, 1.0, 5.0])
+    fig, ax = draw(frame.assign(low=frame["y"], high=frame["y"]), hue="net")
+    ax.set_ylim(0, 10)
+    figures.svg(fig, description="Two lines end at one height, far from each other.")
+    assert {text.get_text(): text.xyann for text in ax.texts} == {"a": (9, 0.0), "b": (9, 0.0)}
+
+
 def test_from_zero__keeps_the_highest_mark_below_the_top() -> None:
     _, ax = figures.new_figure("measured", "mock")
     ax.plot([0, 1], [99.0, 100.0])

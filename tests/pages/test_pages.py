@@ -334,6 +334,26 @@ def test_questions__a_figure_shows_ratios_values_and_its_evidence() -> None:
     assert "medians of 6 runs that show no spread" in drawn
 
 
+@pytest.mark.parametrize("base", ["-O2", "-O3"])
+def test_questions__a_level_looks_the_same_above_and_below(base: str) -> None:
+    """Both levels begin with one colour, and the baseline is not drawn above."""
+    rows = [
+        one
+        for nodes in (1, 2)
+        for level in ("-O2", "-O3")
+        for one in runs([9.0] * 6, nodes=nodes, build=level)
+    ]
+    found = pages.compare(campaign(rows), "build", base)
+    top, bottom = (
+        {(one[0].get_color(), one[0].get_marker()) for one in ax.containers}
+        for ax in pages.draw(found, found.parts[0]).axes
+    )
+    assert (len(top), len(bottom)) == (1, 2)
+    other = pages.draw(found, found.parts[0]).axes[1]
+    named = {text.get_text(): text.look for text in other.texts}
+    assert top == {named["-O3" if base == "-O2" else "-O2"]}
+
+
 def test_questions__one_point_of_an_axis_shows_every_run() -> None:
     rows = runs([10.0] * 6, nodes=1, dimm="dual") + runs([11.0] * 6, nodes=1, dimm="single")
     found = pages.compare(campaign(rows), "dimm", "single")

@@ -42,15 +42,25 @@ def test_docs__own_pages_are_built_and_every_link_leads_somewhere(tmp_path: Path
     texts = {
         page.relative_to(out / "docs"): page.read_text("utf-8") for page in (out / "docs").rglob("*.html")
     }
-    anchors = {page: set(re.findall(r' id="([^"]+)"', text)) for page, text in texts.items()}
+    every = {page: re.findall(r' id="([^"]+)"', text) for page, text in texts.items()}
+    assert [(page, one) for page, ids in every.items() for one in ids if ids.count(one) > 1] == []
+    anchors = {page: set(ids) for page, ids in every.items()}
     leading = [
         (page, page if not name else Path(os.path.normpath(page.parent / name)), anchor)
         for page, text in texts.items()
-        for name, anchor in re.findall(r'href="([\w./-]*)#([^"]+)"', text)
+        for name, anchor in re.findall(r'<a\b[^>]* href="([\w./-]*)#([^"]+)"', text)
     ]
     assert len(leading) > 50
     assert [one for one in leading if one[1] in anchors and one[2] not in anchors[one[1]]] == []
     assert 'href="docs/index.html"' in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_docs__headings_of_one_name_have_their_own_address(tmp_path: Path) -> None:
+    text = "# One\n\nFirst.\n\n## A b\n\n## Published\n\n## A b\n\n### A b\n\n## Menu\n"
+    page = (site(tmp_path, written(tmp_path / "docs", one=text)) / "docs/one.html").read_text("utf-8")
+    ids = re.findall(r'<h[23] id="([^"]+)"', page)
+    assert ids == ["a-b", "published", "a-b-1", "a-b-2", "menu-1"]
+    assert page.count('id="published"') == page.count('id="menu"') == 1
 
 
 def test_docs__links_are_kept_across_folders(tmp_path: Path) -> None:

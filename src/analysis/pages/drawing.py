@@ -36,10 +36,11 @@ def draw(compared: Compared, part: Stratum) -> Figure:
         met = medians[compared.along].isin(set(ratios[compared.along]))
         medians, ratios = _in_order(compared, medians[met]), _in_order(compared, ratios)
     doubled = doubling(part.medians[compared.along])
+    styles = looks(list(medians["level"].drop_duplicates()))  # a level looks the same in both panels
     base = compared.display(compared.baseline)
     figures.interval_points(
         ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubled,
-        xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
+        xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True, styles=styles,
     )  # fmt: skip
     last = part.ratios.sort_values(compared.along).iloc[-1]
     value = f"{significant(float(last['base']))} {part.unit}".rstrip()
@@ -52,7 +53,7 @@ def draw(compared: Compared, part: Stratum) -> Figure:
         top.set_yscale("log")
     figures.interval_points(
         medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubled,
-        xlabel=_axis(compared.along), ylabel=_value(compared, part),
+        xlabel=_axis(compared.along), ylabel=_value(compared, part), styles=styles,
     )  # fmt: skip
     scaled(bottom, part.medians["median"])
     return fig

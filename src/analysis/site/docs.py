@@ -17,6 +17,8 @@ from analysis.site.page import rendered
 _KIND = re.compile(r"^\*\*(.+?)\*\*|\]\(docs/([\w/-]+)\.md\)", re.MULTILINE)
 _REFERENCE = "Reference"
 _HEADING = re.compile(r"<(h[2-6])\b[^>]*>(.*?)</\1>", re.DOTALL)
+# Ids of the bar around each page.
+_TAKEN = ("content", "find", "found", "hits", "menu")
 _LINK = re.compile(r'(<a\b[^>]*\bhref=")([^":#]+)\.md(#[^"]*)?(")')
 
 
@@ -94,7 +96,7 @@ def _read(path: Path, name: str, names: list[str], kind: str) -> Doc:
             raise ConfigError.at(str(path), line, what, "correct the link")
         return f"{found[1]}{found[2]}.html{found[3] or ''}{found[4]}"
 
-    body = _HEADING.sub(_anchor, _LINK.sub(link, rendered(text[heading.end() :], str(path))))
+    body = _HEADING.sub(_anchors(), _LINK.sub(link, rendered(text[heading.end() :], str(path))))
     body = body.replace("<pre>", '<pre tabindex="0">')  # the keyboard scrolls what is wider than the page
     body = body.replace("<table>", '<div class="table" tabindex="0"><table>').replace(
         "</table>", "</table></div>"
@@ -103,11 +105,21 @@ def _read(path: Path, name: str, names: list[str], kind: str) -> Doc:
     return Doc(name, kind, heading[1], _first_sentence(body), Markup(body))
 
 
-def _anchor(found: re.Match[str]) -> str:
-    """Give a heading the id that links in Markdown use: its words in small letters, joined by dashes."""
-    words = html.unescape(re.sub(r"<[^>]+>", "", found[2])).lower()
-    anchor = re.sub(r"[^\w -]", "", words).strip().replace(" ", "-")
-    return f'<{found[1]} id="{anchor}">{found[2]}</{found[1]}>'
+def _anchors() -> Callable[[re.Match[str]], str]:
+    """Give each heading the id that links in Markdown use: its words in small letters, joined by dashes.
+
+    The second of a name ends in ``-1``, and so on.
+    """
+    given = dict.fromkeys(_TAKEN, 1)
+
+    def anchor(found: re.Match[str]) -> str:
+        words = html.unescape(re.sub(r"<[^>]+>", "", found[2])).lower()
+        name = re.sub(r"[^\w -]", "", words).strip().replace(" ", "-")
+        number = given.get(name, 0)
+        given[name] = number + 1
+        return f'<{found[1]} id="{name}{f"-{number}" if number else ""}">{found[2]}</{found[1]}>'
+
+    return anchor
 
 
 def _first_sentence(body: str) -> str:

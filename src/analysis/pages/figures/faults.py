@@ -10,20 +10,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from analysis.base.words import percent
 from analysis.estimates.measures import SENDING
+from analysis.pages.figures.names import AIR, astray, crossed, ends_of
 from analysis.pages.figures.table import points, rows
 from analysis.schema.factors import TABLE, display_name
 
 _LEAST = 1 / 3  # of an axis that data use, of a figure that its plot uses
 _WIDE = 30.0  # times the least ratio, beyond which ratios on a linear axis lie on each other
-# Of a text's height, what no letter uses; of its width, nothing.
-_AIR = 0.15
 _SPACE, _SLACK = 4, 2  # pixels
 _DPI = 144  # fine enough that letters are as wide as in the SVG
 _INTERVAL = re.compile(r"\bintervals?\b")
@@ -91,7 +90,7 @@ def _meet(a: Bbox, b: Bbox) -> bool:
     along = min(a.y1, b.y1) - max(a.y0, b.y0)
     # Words in a line need a space between them.
     near = -_SPACE if along > 0.5 * min(a.height, b.height) else _SLACK
-    return bool(across > near and along > _AIR * min(a.height, b.height) + _SLACK)
+    return bool(across > near and along > AIR * min(a.height, b.height) + _SLACK)
 
 
 def _cut(fig: Figure, texts: list[Placed]) -> Iterator[str]:
@@ -170,21 +169,16 @@ def _single(ax: Axes) -> Iterator[str]:
 
 
 def _crossed(ax: Axes, texts: list[Placed]) -> Iterator[str]:
-    """Find texts without a ground of their own that a line of the same panel crosses."""
-    own = {id(one) for one in ax.texts}
-    placed = [(s, box) for s, box, text in texts if id(text) in own and text.get_bbox_patch() is None]
-    paths = [
-        one.get_transform().transform_path(one.get_path())
-        for one in ax.lines
-        if one.get_linestyle() not in ("None", "none", " ", "") and len(one.get_path())
-    ]
-    for part in ax.collections:
-        if isinstance(part, LineCollection):
-            paths += [part.get_transform().transform_path(path) for path in part.get_paths()]
-    for string, box in placed:
-        inner = Bbox.from_extents(box.x0, box.y0 + _AIR * box.height, box.x1, box.y1 - _AIR * box.height)
-        if any(path.intersects_bbox(inner, filled=False) for path in paths):
+    """Find texts that a line of the same panel crosses; one with a ground of its own may stand on it.
+
+    The name of a curve may not, and has to be closer to the end of its own curve than to that of another.
+    """
+    own, names = {id(one) for one in ax.texts}, ends_of(ax)
+    for string, box, text in texts:
+        if id(text) in own and (text.get_bbox_patch() is None or text in names) and crossed(ax, box):
             yield f"a line crosses “{string}”"
+        if astray(ax, text, box):
+            yield f"“{string}” is at the end of another curve"
 
 
 def _claimed(fig: Figure, description: str) -> Iterator[str]:

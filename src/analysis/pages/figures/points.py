@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
-from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused, whiskers
+from analysis.pages.figures.names import name_ends
+from analysis.pages.figures.style import GREY, INK, legend_beside, looks, name_bars, refused, whiskers
 
 Floats = NDArray[np.float64]
 _ACROSS = 7  # levels side by side; more are rows
 _WIDTH, _ROW = 84, 46  # letters that fit below the width of a figure, and left of a row
-_END = "line-end"  # marks the names at the ends of lines
 
 
 def interval_points(
@@ -70,7 +68,7 @@ def interval_points(
         last.append((float(xs[-1]), float(ys[-1]), level))
     _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
     if hue and hue != x and ends:  # otherwise the axis names the levels already
-        _name_ends(ax, last, ordered, styles)
+        name_ends(ax, last, ordered, styles)
     return ax
 
 
@@ -240,45 +238,3 @@ def _finish(ax: Axes, places: Floats, labels: list[str] | None, log2: bool, xlab
         if len(ticks) <= 12:
             ax.set_xticks(ticks, [f"{t:g}" if t < 1e6 else f"{t:,.0f}" for t in ticks])
             ax.minorticks_off()
-
-
-def _name_ends(
-    ax: Axes, ends: list[tuple[float, float, str]], ordered: bool, styles: Mapping[str, tuple[str, str]]
-) -> None:
-    """Write each level's name where its line ends; a legend where there are no lines."""
-    if not ordered:
-        for level in [level for _, _, level in ends]:
-            shade, mark = styles[level]
-            ax.plot([], [], color=shade, marker=mark, linestyle="none", markersize=7, label=level)
-        legend_beside(ax)
-        return
-    for x, y, level in ends:
-        ax.annotate(
-            level, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK,
-            annotation_clip=False, gid=_END, zorder=5,
-            # Another line may go on below the name.
-            bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-        )  # fmt: skip
-
-
-def part_names(fig: Figure) -> None:
-    """Separate the names of lines that end close together; the scales must be final by now."""
-    per_point = fig.dpi / 72
-    for ax in fig.axes:
-        names = [t for t in ax.texts if isinstance(t, Annotation) and t.get_gid() == _END]
-        ends = np.array([ax.transData.transform(name.xy)[1] for name in names]) / per_point
-        order = np.argsort(ends, kind="stable")
-        top = ax.get_window_extent().y1 / per_point
-        for number, place in zip(order, _apart(ends[order], top), strict=True):
-            names[number].xyann = (9, float(place - ends[number]))
-
-
-def _apart(ends: Floats, top: float) -> Floats:
-    """Put names that are sorted by height a line apart: upwards, and down again from the top of the axes."""
-    line = 12.5  # of text at size 10, in points
-    places = ends.copy()
-    for i in range(1, len(places)):
-        places[i] = max(places[i], places[i - 1] + line)
-    for i in range(len(places) - 1, -1, -1):
-        places[i] = min(places[i], places[i + 1] - line if i + 1 < len(places) else max(top, ends[i]))
-    return places

@@ -73,9 +73,9 @@ def refused(found: str, remedy: str) -> BenchbookError:
     return ConfigError.at("figure", 0, found, remedy)
 
 
-def legend_beside(ax: Axes) -> None:
-    """Put the legend to the right of the axes."""
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+def legend_beside(ax: Axes, pad: float = 0.2) -> None:
+    """Put the legend to the right of the axes; `pad` is the space from marks to words, in letters."""
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=pad)
 
 
 def legend_above(ax: Axes) -> None:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
 from analysis.pages.figures.faults import faults
-from analysis.pages.figures.points import part_names
+from analysis.pages.figures.names import part_names
 from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER, refused
 from analysis.pages.figures.table import as_csv
 
@@ -43,8 +43,9 @@ def svg(fig: Figure, *, description: str) -> str:
     if engine is not None:
         # Constrained layout moves a little at each drawing: settled once, it gives the same bytes ever after.
         engine.execute(fig)
-        fig.set_layout_engine("none")
-    part_names(fig)
+    if part_names(fig) and engine is not None:
+        engine.execute(fig)
+    fig.set_layout_engine("none")
     buffer = io.StringIO()
     no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
