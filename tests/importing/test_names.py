@@ -201,6 +201,42 @@ def test_import__a_number_that_goes_with_the_repetition_counts_jobs(
     ]
 
 
+def test_import__a_rerun_does_not_make_numbers_of_jobs_a_setting(tmp_path: Path, imported: Imported) -> None:
+    """Jobs 44 to 46 are repetitions 1 to 3 and 47 is the first once more; Flux numbers its jobs with letters."""
+    for folder, jobs in (("one", "35-1 36-2 37-3"), ("two", "44-1 45-2 46-3 47-1"), ("three", "13-1 14-2")):
+        (tmp_path / "tree" / folder).mkdir(parents=True)
+        for job, repeat in (one.split("-") for one in jobs.split()):
+            path = tmp_path / "tree" / folder / f"lj-{job}-iter-{repeat}.out"
+            path.write_text(log(9.5 + int(job) / 100))
+    (tmp_path / "tree" / "one" / "lj-iter-4-ƒ7UbR7vmd.out").write_text(log(9.25))
+    found = imported(tmp_path / "tree")
+    assert Counter(one["tuning"] for one in found.values()) == {"one": 4, "two": 4, "three": 2}
+    assert sorted(one["repeat"] for one in found.values() if one["tuning"] == "two") == [1, 2, 3, 4]
+
+
+def test_import__outputs_confirm_a_number_for_names_of_their_own_form(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """`lj-8-iter-1` ran on 8 nodes; in `osu-8n-14-iter-1` 14 is another thing."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    flux = (
+        '\n{{"timestamp":1724285075.5,"name":"shell.init","context":{{"size":{0}}}}}\n'
+        '{{"timestamp":1724285075.6,"name":"shell.start",'
+        '"context":{{"taskmap":{{"version":1,"map":[[0,{0},16,1]]}}}}}}\n'
+    )
+    for nodes in (8, 16):
+        for at in range(1, 6):
+            seconds = 9.5 + nodes + at / 100
+            (tree / f"lj-{nodes}-iter-{at}.out").write_text(lammps(nodes * 16, seconds) + flux.format(nodes))
+    for at, (nodes, job) in enumerate(((8, 14), (8, 15), (16, 20))):
+        (tree / f"lj-{nodes}n-{job}-iter-{at + 1}.out").write_text(lammps(nodes * 16, 30.5 + at))
+        (tree / f"osu-{nodes}n-{job}-iter-{at + 1}.out").write_text(barrier(f"{at + 20}.25"))
+    found = imported(tree)
+    counts = Counter((one["application"], one["nodes"]) for one in found.values())
+    assert counts == {("lammps", 8): 7, ("lammps", 16): 6, ("osu", 8): 2, ("osu", 16): 1}
+
+
 def test_import__many_benchmarks_in_one_file_are_runs_and_copies_at_once_are_one(
     tmp_path: Path, imported: Imported
 ) -> None:

@@ -196,13 +196,16 @@ def _by_form(place: str, rows: Sequence[BareNumber]) -> dict[Spot, list[BareNumb
 
 
 def _confirmed_spots(applications: Iterable[Sequence[Draft]]) -> dict[Spot, tuple[str, set[int]]]:
-    """Return what outputs of any application confirm a number of a name to be, and which numbers they are."""
+    """Return what outputs of any application confirm a number of a name to be, and which numbers they are.
+
+    Each form is confirmed by its own outputs: `64-iter-1` does not say what 14 is in `64n-14-iter-1`.
+    """
     out: dict[Spot, tuple[str, set[int]]] = {}
     for members in applications:
         for (place, _), rows in _numbers(members).items():
-            name = _factor_of(rows)
-            for spot, part in _by_form(place, rows).items() if name else ():
-                if len(levels := {row.value for row in part}) > 1 and spot[2] > 1:
+            for spot, part in _by_form(place, rows).items():
+                several = spot[2] > 1 and len(levels := {row.value for row in part}) > 1
+                if several and (name := _factor_of(part)):
                     out.setdefault(spot, (name, levels))
     return out
 
@@ -306,7 +309,10 @@ def _order_repeats(rows: Sequence[BareNumber], every: Sequence[int]) -> None:
 
 
 def _follows_repeats(rows: Sequence[BareNumber]) -> bool:
-    """Tell whether numbers are as far apart as the stated repetitions, in each folder that has several."""
+    """Tell whether numbers are as far apart as the stated repetitions, in most folders that have several.
+
+    In the others something was repeated once more: each of their numbers still has one run, as a job's.
+    """
     folders: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     for row in rows:
         stated = [one.values["repeat"][0] for one in row.draft.names if "repeat" in one.values]
@@ -315,8 +321,11 @@ def _follows_repeats(rows: Sequence[BareNumber]) -> bool:
     for found in folders.values():
         if any(repeat is None for _, repeat in found):
             return False
-        apart += [len({value - repeat for value, repeat in found}) == 1] if len(set(found)) > 1 else []
-    return bool(apart) and all(apart)
+        several = len(set(found)) > 1
+        apart += [len({value - repeat for value, repeat in found}) == 1] if several else []
+        if several and not apart[-1] and len({value for value, _ in found}) < len(found):
+            return False
+    return sum(apart) * 2 > len(apart)
 
 
 def _counting(values: Sequence[int], runs: int) -> bool:
