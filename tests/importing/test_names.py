@@ -237,6 +237,17 @@ def test_import__outputs_confirm_a_number_for_names_of_their_own_form(
     assert counts == {("lammps", 8): 7, ("lammps", 16): 6, ("osu", 8): 2, ("osu", 16): 1}
 
 
+def test_import__folders_of_clouds_are_clusters_and_what_is_in_them_a_setting(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for at, folder in enumerate(("aws/eks", "aws/hpc", "azure/aks")):
+        (tmp_path / "tree" / folder).mkdir(parents=True)
+        (tmp_path / "tree" / folder / "lj.out").write_text(log(9.5 + at))
+    found = imported(tmp_path / "tree")
+    levels = sorted((one["cluster"], one["tuning"]) for one in found.values())
+    assert levels == [("AWS", "eks"), ("AWS", "hpc"), ("Azure", "aks")]
+
+
 def test_import__many_benchmarks_in_one_file_are_runs_and_copies_at_once_are_one(
     tmp_path: Path, imported: Imported
 ) -> None:

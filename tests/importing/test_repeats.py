@@ -153,3 +153,9 @@ def test_repeats__the_minute_in_a_name_explains_nothing_but_the_day_may() -> Non
     names = [f"lj.2025:04:{day}-20:{minute}:57.log" for day in (18, 19) for minute in (52, 53)]
     assert [*stated({}, names).values()] == [("20250418",) * 2 + ("20250419",) * 2]
     assert stated({}, names[:2]) == {}
+
+
+def test_repeats__the_digest_of_a_cut_name_has_no_words() -> None:
+    """Names of import that are too long end with eight digits of a digest; its letters are no factor."""
+    names = ["mini-3072-79eefd36", "mini-3072-22c82ef7", "maxi-3072-7e5c3a8e"]
+    assert stated({}, names) == {"name word 1": ("mini", "mini", "maxi")}

@@ -55,6 +55,8 @@ _LAST = re.compile(r"\d{1,2}(?=\D*$)")
 
 # Longer numbers that a dot joins are two: `log.2250000.3228001` has a frequency and a job.
 _PART = re.compile(r"[A-Za-z]+|\d{1,4}\.\d{1,4}(?!\d)|\d+")
+# The digest at the end of a long name that import has cut; its letters are no words.
+_DIGEST = re.compile(r"-(?=\d*[a-f])[0-9a-f]{8}$")
 
 
 def stated(
@@ -70,7 +72,8 @@ def stated(
         own |= {"date": days.astype(str).tolist(), "hours": [f"{one}-{one + 6}" for one in quarters]}
         own["weekend"] = ["no" if one else "yes" for one in np.is_busday(days)]
     # Of a date with a time the day may explain something; its minutes are those of one execution.
-    days_alone = [STAMPS.sub(lambda found: f" {_day(found[0])} ", name) for name in names]
+    whole = [_DIGEST.sub("", name) for name in names]
+    days_alone = [STAMPS.sub(lambda found: f" {_day(found[0])} ", name) for name in whole]
     words = differing("name word", [_PART.findall(name) for name in days_alone])
     return {key: each for key, each in own.items() if len(set(each)) > 1} | words
 

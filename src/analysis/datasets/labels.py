@@ -24,6 +24,8 @@ _OWN = ("run", "campaign", "evidence", "question", "repeat", "order")
 FACTORS = tuple(
     name for name, one in registry.declared("runs").items() if one.coordinate and name not in _OWN
 )
+_UNKNOWN = ("", "-1")  # levels, as text
+_COUNTS = ("nodes", "ranks", "ranks_per_node")
 # A cell of fewer runs has no scatter of its own, and a command of fewer no usage.
 _FEWEST = 3
 # Two cells differ where their medians are so many median deviations from each other,
@@ -82,14 +84,20 @@ def _by_command(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
         text = str(one.row["command"]).replace(one.name, "")
         if text:
             commands[str(one.row["application"]), re.sub(r"\s+", " ", text)].append(one)
-    for same in commands.values():
-        for at, factor in enumerate(FACTORS):
-            levels = Counter(one.labels[at] for one in same)
-            single = [one for one in same if levels[one.labels[at]] == 1]
-            if len(single) == 1 and len(same) > _FEWEST:
-                others = " or ".join(sorted(set(levels) - {single[0].labels[at]}))
-                what = f"says {factor} {single[0].labels[at]!r}; all {len(same) - 1} other runs"
-                yield single[0].name, f"{what} with its command say {others}"
+    for (_, command), same in commands.items():
+        for at, factor in enumerate(FACTORS) if len(same) > _FEWEST else ():
+            levels = Counter(one.labels[at] for one in same).most_common()
+            if len(levels) != 2 or levels[1][1] > 1:
+                continue
+            (other, many), (own, _) = levels
+            if other not in _UNKNOWN and (factor not in _COUNTS or _is_given(other, command)):
+                name = next(one.name for one in same if one.labels[at] == own)
+                yield name, f"says {factor} {own!r}; all {many} other runs with its command say {other}"
+
+
+def _is_given(count: str, command: str) -> bool:
+    """Tell whether an option of a launch line has a number as its value; without one, any run may differ."""
+    return re.search(rf"(?:(?<!\S)--?[A-Za-z][\w-]*[ =]?|ppr:){count}\b", command) is not None
 
 
 def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:

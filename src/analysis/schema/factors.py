@@ -131,7 +131,8 @@ SYSTEMS = (
     "JUQUEEN JURECA JUWELS JUSUF JUPITER SuperMUC SuperMUC-NG Hazel-Hen HAWK Piz-Daint Daint Alps LUMI Mahti "
     "Puhti Leonardo Marconi100 MareNostrum MareNostrum4 MareNostrum5 Irene Occigen Jean-Zay "
     "Adastra Niagara Graham Cedar Beluga Narval Gadi Raijin Magnus Setonix Tianhe TaihuLight Kebnekaise "
-    "Tetralith Dardel Beskow Betzy Snellius Cartesius Karolina Salomon Barbora Anselm MeluXina Deucalion"
+    "Tetralith Dardel Beskow Betzy Snellius Cartesius Karolina Salomon Barbora Anselm MeluXina Deucalion "
+    "AWS Azure GCP Google OCI"  # clouds
 )
 _CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in SYSTEMS.split()), key=len, reverse=True))
 _BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
