@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, kendalltau, permutation_test
+from scipy.stats import binomtest, kendalltau, mannwhitneyu, permutation_test
 
+from analysis.base import modes
 from analysis.estimates import differences, family, intervals, stats
 
 # HPCG ratings of six runs each, as they stand in the result files of vm-hpcg.
@@ -192,6 +193,35 @@ def test_equivalence__close_groups_are_equivalent_within_a_wide_margin_only() ->
     a, b = [1.00, 1.01, 1.02, 1.03, 1.04, 1.05], [1.005, 1.015, 1.025, 1.035, 1.045, 1.055]
     assert stats.equivalence(a, b, 0.10).equivalent
     assert not stats.equivalence(a, b, 0.001).equivalent
+
+
+@pytest.mark.parametrize("digits", [8, 1])  # without ties and with many
+def test_p_of_ranks__is_that_of_scipy_to_the_last_digit(digits: int) -> None:
+    rng = np.random.default_rng(7)
+    for n, m in itertools.product((1, 5, 8, 9, 20), repeat=2):
+        top, bottom = (np.round(rng.normal(size=size), digits) for size in (n, m))
+        for way in ("greater", "less"):
+            known = mannwhitneyu(top + 0.5, bottom, alternative=way).pvalue
+            assert stats.p_of_ranks(top, bottom, 0.5, way) == known
+
+
+def test_p_of_ranks__of_values_that_are_all_alike_is_one() -> None:
+    assert stats.p_of_ranks(np.ones(9), np.ones(12), 0.0, "less") == 1.0
+
+
+def test_p_of_order__is_that_of_scipy_to_the_last_digit() -> None:
+    rng = np.random.default_rng(8)
+    for n in (2, 3, 10, 34, 59, 61):
+        for values in (rng.normal(size=n), np.arange(n)[::-1], np.r_[9, rng.integers(0, 4, n - 1)]):
+            assert modes.p_of_order(np.arange(n), values) == kendalltau(np.arange(n), values).pvalue
+
+
+def test_permutations__are_those_that_the_generator_draws_of_the_values() -> None:
+    first, second = np.random.default_rng(1).normal(size=(2, 11))
+    places = modes.permutations((5,), (11, 11), 40)
+    rng = np.random.default_rng(5)
+    for values, own in zip((first, second), places, strict=True):
+        assert (values[own] == rng.permuted(np.tile(values, (40, 1)), axis=1)).all()
 
 
 def test_trend__perfect_order_is_one_and_its_reverse_minus_one() -> None:

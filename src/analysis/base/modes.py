@@ -300,10 +300,22 @@ def _at_once(rows: int, width: int) -> Iterator[int]:
     return (min(step, rows - at) for at in range(0, rows, step))
 
 
-def _permuted(rng: np.random.Generator, values: Array, times: int) -> Iterator[Array]:
-    """Draw permutations of values, a row each, some at a time."""
-    for rows in _at_once(times, len(values)):
+def _permuted(values: Array, times: int) -> Iterator[Array]:
+    """Draw permutations of values, a row each, some at a time; the same ones for as many values."""
+    n = len(values)
+    if times * n <= _AT_ONCE:
+        yield values[permutations((_SEED, n), (n,), times)[0]]
+        return
+    rng = np.random.default_rng([_SEED, n])
+    for rows in _at_once(times, n):
         yield rng.permuted(np.tile(values, (rows, 1)), axis=1)
+
+
+@lru_cache(maxsize=16)
+def permutations(seed: tuple[int, ...], sizes: tuple[int, ...], times: int) -> tuple[NDArray[np.uint16], ...]:
+    """Draw permutations of so many places in each block, a row each; kept, as most cells are of one size."""
+    rng = np.random.default_rng(seed)
+    return tuple(rng.permuted(np.tile(np.arange(n, dtype="u2"), (times, 1)), axis=1) for n in sizes)
 
 
 # ---- along time
@@ -316,7 +328,7 @@ def _by_time(x: Array, times: Array) -> Split | None:
         return None
     order = np.argsort(times, kind="stable")
     y = x[order]
-    p_tau = stats.kendalltau(np.arange(n), y).pvalue
+    p_tau = p_of_order(np.arange(n), y)
     cuts = np.arange(1, n)
     weights = np.sqrt(cuts * (n - cuts))
 
@@ -324,11 +336,10 @@ def _by_time(x: Array, times: Array) -> Split | None:
         found: Array = np.abs(np.cumsum(rows - y.mean(), axis=1)[:, :-1]) / weights
         return found
 
-    rng = np.random.default_rng([_SEED, n])
-    of_chance = np.concatenate([steps(rows).max(axis=1) for rows in _permuted(rng, y, 2_000)])
+    of_chance = np.concatenate([steps(rows).max(axis=1) for rows in _permuted(y, 2_000)])
     own = steps(y[None])[0]
     p_step = float((1 + np.sum(of_chance >= own.max() - 1e-12)) / 2_001)
-    if min(float(p_tau), p_step) * 2 > RATE:
+    if min(p_tau, p_step) * 2 > RATE:
         return None
     cut = int(cuts[int(np.argmax(own))])
     labels = np.empty(n, dtype=int)
@@ -339,6 +350,26 @@ def _by_time(x: Array, times: Array) -> Split | None:
     if abs(apart) < LEAST:
         return None
     return Split("trend", (cut, n - cut), apart, tuple(int(one) for one in labels))
+
+
+def p_of_order(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the p-value of Kendall's tau; without ties it follows from the number of discordant pairs."""
+    x, y = np.asarray(first), np.asarray(second)
+    n = len(x)
+    if n > _MOST or len(np.unique(x)) < n or len(np.unique(y)) < n:
+        return float(stats.kendalltau(x, y).pvalue)
+    ordered = y[np.argsort(x)]
+    return _p_of_pairs(n, int(np.count_nonzero(np.triu(ordered[:, None] > ordered))))
+
+
+@lru_cache(maxsize=4_096)
+def _p_of_pairs(n: int, discordant: int) -> float:
+    """Return the p-value of Kendall's tau of n values in any order with so many discordant pairs."""
+    left, order = list(range(n)), []
+    while left:
+        order.append(left.pop(min(discordant, len(left) - 1)))
+        discordant -= min(discordant, len(left))
+    return float(stats.kendalltau(range(n), order).pvalue)
 
 
 def _slope(y: Array) -> float:
@@ -423,13 +454,12 @@ def _p_of_levels(x: Array, codes: NDArray[np.intp], scatter: float | None) -> fl
 
 def _seldom(x: Array, codes: NDArray[np.intp], between: float) -> bool:
     """Tell whether levels given to values by chance would seldom differ by more: noise may be skewed."""
-    rng = np.random.default_rng([_SEED, len(x)])
     by_chance = [
         sum(
             rows[:, codes == level].sum(axis=1) ** 2 / np.count_nonzero(codes == level)
             for level in range(int(codes.max()) + 1)
         )
-        for rows in _permuted(rng, x - x.mean(), 1_000)
+        for rows in _permuted(x - x.mean(), 1_000)
     ]
     return bool(np.mean(np.concatenate(by_chance) > between + 1e-12) <= RATE)
 

@@ -186,7 +186,8 @@ class Campaign:
                 }
             )
             frame.columns = frame.columns.astype(object)  # so is a column found in half the time
-            self._frames[group] = self._gated(frame) if group == "runs" else frame
+            # Copied, as a copy has one block a type: each block more is chosen from by itself.
+            self._frames[group] = self._gated(frame).copy() if group == "runs" else frame
         return self._frames[group].copy(deep=False)
 
     def _gated(self, runs: pd.DataFrame) -> pd.DataFrame:
@@ -253,6 +254,16 @@ class Campaign:
     def runs(self) -> pd.DataFrame:
         """All runs, failed ones included."""
         return self.frame("runs")
+
+    def valid_of(self, *applications: Level) -> pd.DataFrame:
+        """All valid runs of some applications; every conclusion asks for those of its own."""
+        key = ("valid of", applications)
+        if key not in self.judged:
+            runs = self.runs
+            places = np.flatnonzero(runs["valid"].to_numpy() & self._has("application", applications))
+            self.judged[key] = runs.iloc[places]
+        found: pd.DataFrame = self.judged[key]
+        return found
 
     def view_for(self, report: str, topic: str, claim: str = "") -> View | None:
         """Return the view that answers a claim of a report, one that names it before one of its topic."""

@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from analysis.base.modes import p_of_order
 from analysis.estimates.finding import DAY, HOST, ORDER, Remark, measuring_days
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import NO_DAY, covers_days
@@ -140,7 +141,7 @@ def drift(part: pd.DataFrame) -> tuple[float, float] | None:
         return None
     days = part["start"].to_numpy("datetime64[s]").astype("f8") / 86_400
     span = float(np.ptp(days))
-    if span == 0 or not stats.kendalltau(days, values).pvalue < _NO_CHANCE:
+    if span == 0 or not p_of_order(days, values) < _NO_CHANCE:
         return None
     change = math.expm1(float(stats.theilslopes(np.log(values), days).slope) * span)
     return (change, span) if abs(change) >= _DRIFT else None

@@ -23,7 +23,7 @@ from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.asking import ASKS
 from analysis.estimates.conditions import conditions, generated
-from analysis.estimates.finding import HOST, Cell, Confounded, first_levels, parts
+from analysis.estimates.finding import HOST, Cell, Confounded, first_levels, parts, varying
 from analysis.estimates.question import Comparison
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import FEWEST, MIN_REPEATS
@@ -154,6 +154,8 @@ def aliased(frame: pd.DataFrame, problems: bool = False) -> list[AliasedPair]:
 
 def _in_problem(part: pd.DataFrame) -> Iterator[tuple[str, Cell, Cell]]:
     """Go through the aliased pairs of one problem: the factor that is compared and the levels that differ."""
+    if len(varying(part, FACTORS)) < 2:
+        return  # what differs alone is compared alone
     grouped = [one for one in parts(part, FACTORS) if len(one) >= FEWEST]
     if len(grouped) < 2:
         return

@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats as distributions
 
+from analysis.base.modes import permutations
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.family import adjusted
 from analysis.estimates.finding import measuring_days
@@ -164,13 +165,13 @@ def chance(levels: Array, values: Array, blocks: Array) -> float:
     Runs change places within their block, a measuring day, because they are exchangeable there if the levels
     make no difference.
     """
-    rng, known = np.random.default_rng(SEED), np.unique(levels)
+    known = np.unique(levels)
     if len(known) != 2:
-        return _p(_rearranged(_order, values, levels, blocks, ALONE, rng))
+        return _p(_rearranged(_order, values, levels, blocks, ALONE))
     # Of two levels tau is the sum of one side's ranks, on another scale.
     ranks = distributions.rankdata(values) - (len(values) + 1) / 2
     p = _of_many(levels == known[0], ranks, blocks)
-    return p if p is not None else _p(_rearranged(_rank_sum, ranks, levels, blocks, ALONE, rng))
+    return p if p is not None else _p(_rearranged(_rank_sum, ranks, levels, blocks, ALONE))
 
 
 def _rank_sum(sides: Sequence[Array]) -> Array:
@@ -292,7 +293,12 @@ def scaled(difference: Array, scatter: Array, share: float | Array, freedom: int
 
 
 def _rearranged(
-    statistic: Statistic, values: Array, levels: Array, blocks: Array, tries: Tries, rng: np.random.Generator
+    statistic: Statistic,
+    values: Array,
+    levels: Array,
+    blocks: Array,
+    tries: Tries,
+    rng: np.random.Generator | None = None,
 ) -> Array:
     """Return a statistic of values that change places within their block: as they are, then as is tried."""
     order = np.lexsort((levels, blocks))
@@ -343,9 +349,16 @@ def _orders(counts: tuple[int, ...]) -> Places:
     return np.concatenate(found)
 
 
-def _drawn(parts: Sequence[Array], draws: int, rng: np.random.Generator) -> Iterator[Array]:
+def _drawn(parts: Sequence[Array], draws: int, rng: np.random.Generator | None) -> Iterator[Array]:
+    """Draw rearrangements; without a generator those of the seed, which cells of one size have in common."""
     yield np.concatenate(parts)[None]
-    for rows in _chunks(draws, sum(map(len, parts))):
+    sizes = tuple(map(len, parts))
+    if rng is None and draws * sum(sizes) <= _AT_ONCE:
+        places = permutations((SEED,), sizes, draws)
+        yield np.concatenate([part[own] for part, own in zip(parts, places, strict=True)], axis=1)
+        return
+    rng = rng or np.random.default_rng(SEED)
+    for rows in _chunks(draws, sum(sizes)):
         yield np.concatenate([rng.permuted(np.tile(part, (len(rows), 1)), axis=1) for part in parts], axis=1)
 
 

@@ -107,6 +107,15 @@ class Finding:
     remarks: tuple[Remark, ...] = ()
 
 
+def parted(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Split runs as `parts` does, with the levels of each part."""
+    table = _table(frame, names) if 0 < len(frame) <= _TALL else None
+    if table is None or _varies(table).any():
+        yield from ((first_levels(part, names), part) for part in parts(frame, names))
+    else:  # one look at them tells both
+        yield dict(zip(names, table[0].tolist(), strict=True)), frame
+
+
 def parts(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[pd.DataFrame]:
     """Split runs into those that agree in every factor named, in the order of their levels."""
     known = varying(frame, names)
@@ -123,10 +132,15 @@ def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
     if len(frame) > _TALL:
         return [name for name in names if _varies(frame[name].to_numpy()[:, None])[0]]
     chosen = list(names)
-    # Of few runs it takes longer to get each column than to compare it, and longer to choose columns by name.
+    return [name for name, varies in zip(chosen, _varies(_table(frame, chosen)), strict=True) if varies]
+
+
+def _table(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.object_]:
+    """Return some columns of few runs as objects: it takes longer to get each column than to compare it."""
+    # And longer to choose columns by name.
     at = {name: place for place, name in enumerate(frame.columns.tolist())}
-    table = frame.take([at[name] for name in chosen], axis=1).to_numpy(dtype=object)
-    return [name for name, varies in zip(chosen, _varies(table), strict=True) if varies]
+    found: NDArray[np.object_] = frame.take([at[name] for name in names], axis=1).to_numpy(dtype=object)
+    return found
 
 
 def _varies(table: NDArray[Any]) -> NDArray[np.bool_]:
@@ -151,7 +165,7 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
     """
     if "start" not in part or (part["evidence"].to_numpy() == "synthetic").any():
         return np.full(len(part), NO_DAY)
-    start = part["start"].to_numpy("datetime64[D]")
+    start = part["start"].to_numpy().astype("datetime64[D]")
     return np.where(np.isnat(start), NO_DAY, start.astype("i8"))
 
 
@@ -216,15 +230,9 @@ def group_level(factor: str, part: pd.DataFrame) -> Level:
 def common(*parts: pd.DataFrame) -> str:
     """Name the factors in which all the runs agree, the uninteresting ones left out."""
     words = []
-    first = [first_levels(part, BRIEF) for part in parts]
-    differ = [set(varying(part, BRIEF)) for part in parts]
-    for factor in BRIEF:
-        seen = {
-            value
-            for part, own, mixed in zip(parts, first, differ, strict=True)
-            for value in (part[factor].unique() if factor in mixed else (own[factor],))
-        }
-        values = sorted(value for value in seen if pd.notna(value))
+    columns = zip(*(_table(part, BRIEF).T.tolist() for part in parts), strict=True)
+    for factor, sides in zip(BRIEF, columns, strict=True):
+        values = sorted(value for value in set().union(*sides) if pd.notna(value))
         if len(values) == 1 and values[0] not in ("", "none", -1, 0):  # 0 s: no time was given to the run
             words.append(brief_level(factor, values[0]))
         elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):

@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import first_levels, group_name, parts
+from analysis.estimates.finding import group_name, parted
 from analysis.estimates.measures import MEASURES, Spec
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS, FOLLOWS
@@ -71,7 +71,7 @@ def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
     own = found.to_numpy() if found.index.equals(pd.Index(runs["run"])) else runs["run"].map(found)
     frame = runs.assign(value=own)
     known = frame["value"].notna().to_numpy()
-    frame = frame if known.all() else frame[known]
+    frame = frame.copy() if known.all() else frame[known]  # a copy has one block a type, as in Campaign.frame
     if frame.empty:
         why = uncertainty.missing(runs, question.variable)
         raise NotCoveredError(f"no selected run of {campaign.name} has a value for {question.variable}{why}")
@@ -92,9 +92,8 @@ def strata(
     loose = set(moving) | {name for factor in moving for name in FOLLOWS.get(factor, ())}
     loose |= set(campaign.pool) if spec.profile else set()
     fixed = [factor for factor in (*FACTORS, uncertainty.POINT) if factor not in loose and factor in frame]
-    for part in parts(frame, fixed):
+    for named, part in parted(frame, fixed):
         # A time that was not asked for is NaN, which is unlike itself.
-        named = first_levels(part, fixed)
         yield {name: "" if pd.isna(level) else level for name, level in named.items()}, part
 
 

@@ -194,7 +194,7 @@ class _Said:
     def of(self, part: pd.DataFrame) -> dict[str, Sequence[str]]:
         """Return what is stated of runs and differs: a level of each run, by the name of the fact."""
         levels: dict[str, Sequence[str]] = {
-            name: part[name].astype(str).tolist() for name in _STATED if name in part
+            name: list(map(str, part[name].tolist())) for name in _STATED if name in part
         }
         each = [self._facts[run] for run in part["run"]]
         counts = Counter(name for one in each for name in one)  # one of a single run is its output

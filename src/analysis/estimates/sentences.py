@@ -148,8 +148,7 @@ class Statement:
         """The factors that the sentence names: what distinguishes strata, and the main ones of the runs."""
         compare = self.question.compare
         moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
-        runs = self.campaign.runs
-        runs = runs[runs["valid"] & runs["application"].isin(self.given.get("application", []))]
+        runs = self.campaign.valid_of(*self.given.get("application", []))
         main = [name for name in _MAIN if runs[name].nunique() > 1]
         apart = self._distinguishing() if self.decided else []
         main = [name for name in main if len(self.given.get(name, ())) == 1]

@@ -160,8 +160,7 @@ def _all_shuffled(part: pd.DataFrame, campaign: Campaign) -> bool:
     application = str(part["application"].iloc[0])
     key = ("all shuffled", application)
     if key not in campaign.judged:
-        runs = campaign.runs
-        runs = runs[runs["valid"] & (runs["application"] == application)]
+        runs = campaign.valid_of(application)
         runs = runs.assign(**times(runs)).sort_values(["when", "run"], kind="stable")
         cells = runs.groupby(list(FACTORS), dropna=False, sort=False).ngroup()
         # Jobs that ran at once are one position of the order.
@@ -190,7 +189,7 @@ def _levels_shuffled(part: pd.DataFrame, compare: Comparison, campaign: Campaign
 
 
 def _codes(levels: pd.Series) -> Codes:
-    codes: Codes = np.unique(levels.astype(str), return_inverse=True)[1]
+    codes: Codes = np.unique(list(map(str, levels.tolist())), return_inverse=True)[1]
     return codes
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from analysis.estimates.intervals import (
     Array,
@@ -37,6 +37,7 @@ SEED = 20_140_701
 # A run whose measuring day is not known.
 NO_DAY = -1
 _TINY = 1e-9
+_EXACT = 8  # runs of the smaller group, up to which ranks without ties have an exact p-value
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,4 +331,14 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
 
 def p_of_ranks(top: Array, bottom: Array, shift: float, alternative: str) -> float:
     """Return the p-value of a one-sided Mann-Whitney test: is the first group, shifted, greater or less."""
-    return float(stats.mannwhitneyu(top + shift, bottom, alternative=alternative).pvalue)
+    n, m = len(top), len(bottom)
+    ranks = stats.rankdata(np.concatenate([top + shift, bottom]))
+    counts = np.unique(ranks, return_counts=True)[1]
+    if not n * m or (min(n, m) <= _EXACT and len(counts) == n + m):
+        return float(stats.mannwhitneyu(top + shift, bottom, alternative=alternative).pvalue)
+    # As scipy does it, which takes ten times as long to look at what it was given.
+    above = float(ranks[:n].sum()) - n * (n + 1) / 2
+    tied = float((counts**3 - counts).sum())
+    scatter = np.sqrt(n * m / 12 * ((n + m + 1) - tied / ((n + m) * (n + m - 1))))
+    far = (above if alternative == "greater" else n * m - above) - n * m / 2 - 0.5
+    return float(special.ndtr(-far / scatter)) if scatter > 0 else float(far < 0)

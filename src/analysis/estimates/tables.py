@@ -61,9 +61,13 @@ def summary(
     repeat. `variable` is the measure that the column holds, by default the one of its name: what its meters
     or its rounding leave open is in the intervals.
     """
-    frame = frame.assign(value=frame[value])
+    frame = frame if value == "value" else frame.assign(value=frame[value])
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for at, key in enumerate(zip(*(frame[name].tolist() for name in by), strict=True)):
+        groups.setdefault(key, []).append(at)
     rows = []
-    for key, part in frame.groupby(list(by), sort=True):
+    for key in sorted(key for key in groups if not any(map(pd.isna, key))):
+        part = frame.iloc[groups[key]]  # pandas' groupby takes longer for few runs than all that follows
         estimate, _ = median_of(variable or value, part)
         level = estimate.level if estimate.bounded else np.nan
         rows.append((*key, estimate.value, estimate.low, estimate.high, len(part), level))

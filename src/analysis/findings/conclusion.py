@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, capitalised
@@ -188,11 +190,11 @@ def concluded(draft: ConclusionDraft, campaign: Campaign, pages: Mapping[str, st
 
 def _narrowed(draft: ConclusionDraft, campaign: Campaign) -> Question:
     """Ask a question of some strata alone, selected by what distinguishes them and by what they all share."""
-    question, plan, runs = draft.question, draft.plan, campaign.runs
+    question, plan = draft.question, draft.plan
     if draft.narrow:
         return question
     select = question.select or {}
-    own = runs[runs["valid"] & (runs["application"] == select["application"])]
+    own = campaign.valid_of(select["application"])
     moving = (plan.factor, *plan.varying) if plan else ("profiler",) * MEASURES[question.variable].profile
     return replace(question, select={**select, **pinned(own, draft.strata, moving), **draft.chosen})
 
@@ -320,27 +322,27 @@ def points(plan: Plan, campaign: Campaign, strata: Sequence[Stratum]) -> pd.Data
     else its name. In a single stratum x is the level; of a numeric factor it is always.
     """
     frame = plan.frame
-    at = pd.Series(-1, index=frame.index)
+    at = np.full(len(frame), -1)
     for number, stratum in enumerate(strata):
         at[_within(frame, stratum)] = number
-    part = frame[(at >= 0) & frame[plan.factor].isin(plan.levels)].copy()
+    kept = (at >= 0) & frame[plan.factor].isin(plan.levels).to_numpy()
     for level, wanted in plan.where.items():  # one job on all ranks, not on one of them
         for name, own in wanted.items():
-            part = part[(part[plan.factor] != level) | (part[name] == own)]
+            kept &= ((frame[plan.factor] != level) | (frame[name] == own)).to_numpy()
+    part, places = frame[kept], at[kept].tolist()
     factors, names = stratum_names(campaign, strata)
     axis, numeric = plan.factor, not any(isinstance(level, str) for level in plan.levels)
     levels = [display(campaign, plan.factor, level) for level in part[plan.factor]]
-    places = list(at[part.index])
     if numeric or len(strata) == 1:
-        part["x"] = part[plan.factor].astype(float) if numeric else levels
-        part["series"] = [names[one] for one in places]
+        x: Any = part[plan.factor].astype(float) if numeric else levels
+        series = [names[one] for one in places]
     else:
         axis = factors[0] if len(factors) == 1 else ""
         counted = axis and not any(isinstance(stratum[axis], str) for stratum in strata)
-        part["x"] = [float(strata[one][axis]) if counted else names[one] for one in places]
-        part["series"] = levels
+        x = [float(strata[one][axis]) if counted else names[one] for one in places]
+        series = levels
     variable = plan.measured.variable
-    table = summary(part, ["series", "x"], "value", variable)[list(POINTS)]
+    table = summary(part.assign(x=x, series=series), ["series", "x"], "value", variable)[list(POINTS)]
     name = "time" if variable == "figure_of_merit" and plan.timed else measure_name(variable)
     table.attrs.update(unit=display_unit(plan.unit), xlabel=label(axis) if axis else "", ylabel=name)
     return table
@@ -359,12 +361,13 @@ def values(answer: Statement) -> pd.DataFrame:
     return table
 
 
-def _within(frame: pd.DataFrame, stratum: Mapping[str, Any]) -> pd.Series:
-    same, differ = pd.Series(True, index=frame.index), set(varying(frame, stratum))
+def _within(frame: pd.DataFrame, stratum: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Tell which runs are of a stratum."""
+    same, differ = np.ones(len(frame), dtype=bool), set(varying(frame, stratum))
     shared = first_levels(frame, stratum) if len(frame) else {}
     for name, level in stratum.items():
         if name in shared and name not in differ and shared[name] == level:
             continue
         blank = level == "" and frame[name].dtype.kind == "f"
-        same &= frame[name].isna() if blank else frame[name] == level
+        same &= (frame[name].isna() if blank else frame[name] == level).to_numpy(dtype=bool)
     return same

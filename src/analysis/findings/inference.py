@@ -162,9 +162,10 @@ def of_measures(campaign: Campaign) -> Iterator[ConclusionDraft]:
     runs = runs[runs["valid"] & ~runs["run"].isin(micro)]
     alone = set(runs.loc[runs["ranks"] == 1, "run"])
     calls = calls[~calls["run"].isin(alone)]
+    cases = runs.groupby("application", sort=False)["case"].nunique().to_dict()
     for (application, case), part in runs.groupby(["application", "case"], sort=True):
         select: dict[str, Any] = {"application": str(application)}
-        if runs.loc[runs["application"] == application, "case"].nunique() > 1 and case:
+        if cases[application] > 1 and case:
             select["case"] = str(case)
         for topic, question, unit in _facts(part, calls[calls["run"].isin(part["run"])]):
             profiled = question.quantity == "set" or MEASURES[question.variable].profile

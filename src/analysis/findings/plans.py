@@ -314,8 +314,8 @@ def _whole_machines(frame: pd.DataFrame, one: Level, other: Level) -> bool:
 
 def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out profiled runs, which a profiler may have slowed, where there are others."""
-    plain = frame[frame["profiler"] == "none"]
-    return plain if len(plain) else frame
+    plain = (frame["profiler"] == "none").to_numpy()
+    return frame[plain] if plain.any() and not plain.all() else frame
 
 
 def _levels(part: pd.DataFrame, factor: str) -> set[Any]:
