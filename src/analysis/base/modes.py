@@ -313,7 +313,7 @@ def _permuted(values: Array, times: int) -> Iterator[Array]:
 
 @lru_cache(maxsize=16)
 def permutations(seed: tuple[int, ...], sizes: tuple[int, ...], times: int) -> tuple[NDArray[np.uint16], ...]:
-    """Draw permutations of so many places in each block, a row each; kept, as most cells are of one size."""
+    """Draw permutations of so many places in each block, a row each; kept, as most cells have one size."""
     rng = np.random.default_rng(seed)
     return tuple(rng.permuted(np.tile(np.arange(n, dtype="u2"), (times, 1)), axis=1) for n in sizes)
 

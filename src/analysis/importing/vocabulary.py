@@ -204,7 +204,8 @@ def _word(text: str, factor: str, pattern: str, level: str, out: ParsedName) -> 
 
 def _collect_rest(text: str, application: str, out: ParsedName) -> None:
     """Collect the unknown words; the outputs decide what numbers without a word mean."""
-    own = {application, application.replace("-", ""), application.rstrip("0123456789"), *application.split("-")}
+    joined, bare = application.replace("-", ""), application.rstrip("0123456789")
+    own = {application, joined, bare, *application.split("-")}
     for at, found in enumerate(_WORD.finditer(text)):
         word = found[0]
         if word.isdecimal() and len(word) < 7:
