@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from analysis.base import orders
 from analysis.estimates import differences
 
 
@@ -113,7 +114,7 @@ def test_p_of_difference__is_the_same_however_many_numbers_are_rearranged_at_onc
     rng = np.random.default_rng(8)
     few, many = [(runs(rng.normal(0.3, 1, n)), runs(rng.normal(0, 1, n))) for n in (6, 30)]
     at_once = [differences.p_of_difference(*pair) for pair in (few, many)]
-    monkeypatch.setattr(differences, "_AT_ONCE", 1_000)
+    monkeypatch.setattr(orders, "_AT_ONCE", 1_000)
     assert [differences.p_of_difference(*pair) for pair in (few, many)] == at_once
     # Drawn, not counted: within four standard errors of what a normal distribution says.
     p = stats.mannwhitneyu(many[0]["value"], many[1]["value"]).pvalue

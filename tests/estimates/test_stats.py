@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kendalltau, mannwhitneyu, permutation_test
 
-from analysis.base import modes
+from analysis.base import orders
 from analysis.estimates import differences, family, intervals, stats
 
 # HPCG ratings of six runs each, as they stand in the result files of vm-hpcg.
@@ -213,12 +213,12 @@ def test_p_of_order__is_that_of_scipy_to_the_last_digit() -> None:
     rng = np.random.default_rng(8)
     for n in (2, 3, 10, 34, 59, 61):
         for values in (rng.normal(size=n), np.arange(n)[::-1], np.r_[9, rng.integers(0, 4, n - 1)]):
-            assert modes.p_of_order(np.arange(n), values) == kendalltau(np.arange(n), values).pvalue
+            assert orders.p_of_order(np.arange(n), values) == kendalltau(np.arange(n), values).pvalue
 
 
 def test_permutations__are_those_that_the_generator_draws_of_the_values() -> None:
     first, second = np.random.default_rng(1).normal(size=(2, 11))
-    places = modes.permutations((5,), (11, 11), 40)
+    places = orders.permutations((5,), (11, 11), 40)
     rng = np.random.default_rng(5)
     for values, own in zip((first, second), places, strict=True):
         assert (values[own] == rng.permuted(np.tile(values, (40, 1)), axis=1)).all()

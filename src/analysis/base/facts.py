@@ -72,8 +72,7 @@ def stated(
         own |= {"date": days.astype(str).tolist(), "hours": [f"{one}-{one + 6}" for one in quarters]}
         own["weekend"] = ["no" if one else "yes" for one in np.is_busday(days)]
     # Of a date with a time the day may explain something; its minutes are those of one execution.
-    whole = [_DIGEST.sub("", name) for name in names]
-    days_alone = [STAMPS.sub(lambda found: f" {_day(found[0])} ", name) for name in whole]
+    days_alone = [STAMPS.sub(lambda found: f" {_day(found[0])} ", _DIGEST.sub("", name)) for name in names]
     words = differing("name word", [_PART.findall(name) for name in days_alone])
     return {key: each for key, each in own.items() if len(set(each)) > 1} | words
 

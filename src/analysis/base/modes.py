@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-Array = NDArray[np.float64]
+from analysis.base.orders import Array, at_once, p_of_order, shuffled
+
 RATE = 0.01
 _TABLES = 9999  # drawn for the chance of a small one
 # Groups that are nearer than this, on logarithms, would change no conclusion.
 LEAST = 0.025
 _DRAWS, _SEED = 4_000, 20_261_123
 _MOST = 60  # of more values as many quantiles stand for them
-_AT_ONCE = 1_000_000  # numbers drawn at once: memory does not grow with the number of runs
 _MANY = 400  # values whose farthest one is known without simulation, and of whose pairs few are enough
 FEWEST = 3  # values of a cell that are looked at
 _ALONE = 6  # values in which groups can be told from noise, whatever other cells are like
@@ -287,35 +287,11 @@ def _farthest(n: int) -> float:
 def _reached(draw: Callable[..., Any], n: int) -> Array:
     """Return how many median distances off the farthest of n drawn values is, 20,000 times."""
     found = []
-    for rows in _at_once(20_000, n):
-        one = draw(size=(rows, n))
+    for rows in at_once(20_000, n):
+        one = draw(size=(len(rows), n))
         away = np.abs(one - np.median(one, axis=1, keepdims=True))
         found.append(away.max(axis=1) / np.median(away, axis=1))
     return np.concatenate(found)
-
-
-def _at_once(rows: int, width: int) -> Iterator[int]:
-    """Split rows into so many at a time as lie in memory."""
-    step = max(_AT_ONCE // max(width, 1), 1)
-    return (min(step, rows - at) for at in range(0, rows, step))
-
-
-def _permuted(values: Array, times: int) -> Iterator[Array]:
-    """Draw permutations of values, a row each, some at a time; the same ones for as many values."""
-    n = len(values)
-    if times * n <= _AT_ONCE:
-        yield values[permutations((_SEED, n), (n,), times)[0]]
-        return
-    rng = np.random.default_rng([_SEED, n])
-    for rows in _at_once(times, n):
-        yield rng.permuted(np.tile(values, (rows, 1)), axis=1)
-
-
-@lru_cache(maxsize=16)
-def permutations(seed: tuple[int, ...], sizes: tuple[int, ...], times: int) -> tuple[NDArray[np.uint16], ...]:
-    """Draw permutations of so many places in each block, a row each; kept, as most cells have one size."""
-    rng = np.random.default_rng(seed)
-    return tuple(rng.permuted(np.tile(np.arange(n, dtype="u2"), (times, 1)), axis=1) for n in sizes)
 
 
 # ---- along time
@@ -336,7 +312,7 @@ def _by_time(x: Array, times: Array) -> Split | None:
         found: Array = np.abs(np.cumsum(rows - y.mean(), axis=1)[:, :-1]) / weights
         return found
 
-    of_chance = np.concatenate([steps(rows).max(axis=1) for rows in _permuted(y, 2_000)])
+    of_chance = np.concatenate([steps(rows).max(axis=1) for rows in shuffled([y], 2_000, (_SEED, n))])
     own = steps(y[None])[0]
     p_step = float((1 + np.sum(of_chance >= own.max() - 1e-12)) / 2_001)
     if min(p_tau, p_step) * 2 > RATE:
@@ -350,26 +326,6 @@ def _by_time(x: Array, times: Array) -> Split | None:
     if abs(apart) < LEAST:
         return None
     return Split("trend", (cut, n - cut), apart, tuple(int(one) for one in labels))
-
-
-def p_of_order(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the p-value of Kendall's tau; without ties it follows from the number of discordant pairs."""
-    x, y = np.asarray(first), np.asarray(second)
-    n = len(x)
-    if n > _MOST or len(np.unique(x)) < n or len(np.unique(y)) < n:
-        return float(stats.kendalltau(x, y).pvalue)
-    ordered = y[np.argsort(x)]
-    return _p_of_pairs(n, int(np.count_nonzero(np.triu(ordered[:, None] > ordered))))
-
-
-@lru_cache(maxsize=4_096)
-def _p_of_pairs(n: int, discordant: int) -> float:
-    """Return the p-value of Kendall's tau of n values in any order with so many discordant pairs."""
-    left, order = list(range(n)), []
-    while left:
-        order.append(left.pop(min(discordant, len(left) - 1)))
-        discordant -= min(discordant, len(left))
-    return float(stats.kendalltau(range(n), order).pvalue)
 
 
 def _slope(y: Array) -> float:
@@ -459,7 +415,7 @@ def _seldom(x: Array, codes: NDArray[np.intp], between: float) -> bool:
             rows[:, codes == level].sum(axis=1) ** 2 / np.count_nonzero(codes == level)
             for level in range(int(codes.max()) + 1)
         )
-        for rows in _permuted(x - x.mean(), 1_000)
+        for rows in shuffled([x - x.mean()], 1_000, (_SEED, len(x)))
     ]
     return bool(np.mean(np.concatenate(by_chance) > between + 1e-12) <= RATE)
 

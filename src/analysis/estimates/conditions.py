@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from analysis.base.modes import p_of_order
+from analysis.base.orders import p_of_order
 from analysis.estimates.finding import DAY, HOST, ORDER, Remark, measuring_days
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import NO_DAY, covers_days

@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats as distributions
 
-from analysis.base.modes import permutations
+from analysis.base.orders import at_once, drawn, shuffled
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.family import adjusted
 from analysis.estimates.finding import measuring_days
@@ -35,8 +35,6 @@ MARGIN = 0.05  # two medians whose ratio is nearer to 1 than this are equal
 Places = NDArray[np.intp]
 # A statistic of each rearrangement, from an array a group: a row a rearrangement, a column a run.
 Statistic = Callable[[Sequence[Array]], Array]
-# So many numbers are rearranged at once: memory does not grow with the number of runs.
-_AT_ONCE = 2_000_000
 _MANY = 60  # runs on a side whose rank sum is as good as normal
 # Rounding must not separate equal statistics.
 _TIE = 1e-9
@@ -328,8 +326,8 @@ def _arrangements(counts: Sequence[int]) -> int:
 
 def _every(parts: Sequence[Array], counts: Sequence[tuple[int, ...]], total: int) -> Iterator[Array]:
     each = [_orders(one) for one in counts]
-    for rows in _chunks(total, sum(map(len, parts))):
-        columns = []
+    for chunk in at_once(total, sum(map(len, parts))):
+        rows, columns = np.arange(chunk.start, chunk.stop), []
         for part, orders in zip(parts[::-1], each[::-1], strict=True):
             rows, at = np.divmod(rows, len(orders))
             columns.append(part[orders[at]])
@@ -352,19 +350,7 @@ def _orders(counts: tuple[int, ...]) -> Places:
 def _drawn(parts: Sequence[Array], draws: int, rng: np.random.Generator | None) -> Iterator[Array]:
     """Draw rearrangements; without a generator those of the seed, which cells of one size have in common."""
     yield np.concatenate(parts)[None]
-    sizes = tuple(map(len, parts))
-    if rng is None and draws * sum(sizes) <= _AT_ONCE:
-        places = permutations((SEED,), sizes, draws)
-        yield np.concatenate([part[own] for part, own in zip(parts, places, strict=True)], axis=1)
-        return
-    rng = rng or np.random.default_rng(SEED)
-    for rows in _chunks(draws, sum(sizes)):
-        yield np.concatenate([rng.permuted(np.tile(part, (len(rows), 1)), axis=1) for part in parts], axis=1)
-
-
-def _chunks(rows: int, width: int) -> Iterator[Places]:
-    step = max(_AT_ONCE // width, 1)
-    return (np.arange(start, min(start + step, rows)) for start in range(0, rows, step))
+    yield from drawn(parts, draws, rng) if rng is not None else shuffled(parts, draws, (SEED,))
 
 
 # ---- p-values

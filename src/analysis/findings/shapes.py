@@ -100,8 +100,7 @@ def _asked(
 
     The question selects what is fixed of factors that the application's runs vary, and that can be named.
     """
-    runs = campaign.runs
-    runs = runs[runs["valid"] & (runs["application"] == plan.measured.application)]
+    runs = campaign.valid_of(plan.measured.application)
     select = dict(plan.measured.select)
     for name, level in fixed.items():
         level = plain(level)

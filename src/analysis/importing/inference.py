@@ -317,15 +317,16 @@ def _follows_repeats(rows: Sequence[BareNumber]) -> bool:
     for row in rows:
         stated = [one.values["repeat"][0] for one in row.draft.names if "repeat" in one.values]
         folders[row.draft.run.main.file.folder].append((row.value, stated[0] if stated else None))
-    apart = []
+    steady = []
     for found in folders.values():
         if any(repeat is None for _, repeat in found):
             return False
-        several = len(set(found)) > 1
-        apart += [len({value - repeat for value, repeat in found}) == 1] if several else []
-        if several and not apart[-1] and len({value for value, _ in found}) < len(found):
+        if len(set(found)) < 2:
+            continue
+        steady.append(len({value - repeat for value, repeat in found}) == 1)
+        if not steady[-1] and len({value for value, _ in found}) < len(found):
             return False
-    return sum(apart) * 2 > len(apart)
+    return sum(steady) * 2 > len(steady)
 
 
 def _counting(values: Sequence[int], runs: int) -> bool:
