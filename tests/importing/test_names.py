@@ -34,6 +34,16 @@ def barrier(latency: str) -> str:
     return f"# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n            {latency}\n"
 
 
+def flux(nodes: int, each: int) -> str:
+    """What Flux writes of a job below its output."""
+    shell = '{"timestamp":1724285075.5,"name":"shell.init","context":{"size":%d}}'
+    tasks = (
+        '{"timestamp":1724285075.6,"name":"shell.start",'
+        '"context":{"taskmap":{"version":1,"map":[[0,%d,%d,1]]}}}'
+    )
+    return f"\n{shell % nodes}\n{tasks % (nodes, each)}\n"
+
+
 def test_import__numbers_that_go_with_ranks_tell_nothing_apart(tmp_path: Path, imported: Imported) -> None:
     """Nodes, ranks, repeat: `16-256-1`. Outputs state the second; the first is one with it."""
     tree = tmp_path / "tree"
@@ -138,16 +148,11 @@ def test_import__the_count_that_all_outputs_confirm_is_meant(tmp_path: Path, imp
     """Pairs have 2 ranks on 2 nodes, collectives 16 on each: `osu-8` is 8 nodes."""
     tree = tmp_path / "tree"
     tree.mkdir()
-    flux = (
-        '\n{{"timestamp":1724285075.5,"name":"shell.init","context":{{"size":{nodes}}}}}\n'
-        '{{"timestamp":1724285075.6,"name":"shell.start",'
-        '"context":{{"taskmap":{{"version":1,"map":[[0,{nodes},{each},1]]}}}}}}\n'
-    )
     for at in range(1, 17):
         text = f"# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n0 1.{at + 20}\n8 2.{at + 20}\n"
-        (tree / f"osu-2-iter-{at}.out").write_text(text + flux.format(nodes=2, each=1))
+        (tree / f"osu-2-iter-{at}.out").write_text(text + flux(2, 1))
     for nodes in (8, 16):
-        text = barrier(f"{30 + nodes}.25") + flux.format(nodes=nodes, each=16)
+        text = barrier(f"{30 + nodes}.25") + flux(nodes, 16)
         (tree / f"osu-{nodes}-iter-1.out").write_text(text)
     found = imported(tree)
     assert len(found) == 18
@@ -171,17 +176,12 @@ def test_import__a_size_is_nodes_only_with_one_number_of_ranks_each(
 
 def test_import__a_pair_in_a_folder_of_another_size_is_kept(tmp_path: Path, imported: Imported) -> None:
     """`size-4/` may be the cluster: OSU's pair in it ran on 2 nodes, as its record of Flux says."""
-    flux = (
-        '\n{{"timestamp":1724285075.5,"name":"shell.init","context":{{"size":{0}}}}}\n'
-        '{{"timestamp":1724285075.6,"name":"shell.start",'
-        '"context":{{"taskmap":{{"version":1,"map":[[0,{0},{1},1]]}}}}}}\n'
-    )
     for size in (4, 8, 16, 32, 64):
         folder = tmp_path / "tree" / f"size-{size}"
         folder.mkdir(parents=True)
-        (folder / "all.out").write_text(barrier(f"{30 + size}.25") + flux.format(size, 16))
+        (folder / "all.out").write_text(barrier(f"{30 + size}.25") + flux(size, 16))
     pair = "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n0 1.20\n8 2.20\n"
-    (tmp_path / "tree" / "size-4" / "pair.out").write_text(pair + flux.format(2, 1))
+    (tmp_path / "tree" / "size-4" / "pair.out").write_text(pair + flux(2, 1))
     found = imported(tmp_path / "tree")
     counts = {one["case"]: (one["nodes"], one["ranks"]) for name, one in found.items() if "size-4/" in name}
     assert counts == {"osu_barrier": (4, 64), "osu_latency": (2, 2)}
@@ -220,15 +220,10 @@ def test_import__outputs_confirm_a_number_for_names_of_their_own_form(
     """`lj-8-iter-1` ran on 8 nodes; in `osu-8n-14-iter-1` 14 is another thing."""
     tree = tmp_path / "tree"
     tree.mkdir()
-    flux = (
-        '\n{{"timestamp":1724285075.5,"name":"shell.init","context":{{"size":{0}}}}}\n'
-        '{{"timestamp":1724285075.6,"name":"shell.start",'
-        '"context":{{"taskmap":{{"version":1,"map":[[0,{0},16,1]]}}}}}}\n'
-    )
     for nodes in (8, 16):
         for at in range(1, 6):
             seconds = 9.5 + nodes + at / 100
-            (tree / f"lj-{nodes}-iter-{at}.out").write_text(lammps(nodes * 16, seconds) + flux.format(nodes))
+            (tree / f"lj-{nodes}-iter-{at}.out").write_text(lammps(nodes * 16, seconds) + flux(nodes, 16))
     for at, (nodes, job) in enumerate(((8, 14), (8, 15), (16, 20))):
         (tree / f"lj-{nodes}n-{job}-iter-{at + 1}.out").write_text(lammps(nodes * 16, 30.5 + at))
         (tree / f"osu-{nodes}n-{job}-iter-{at + 1}.out").write_text(barrier(f"{at + 20}.25"))
@@ -256,8 +251,8 @@ def test_import__many_benchmarks_in_one_file_are_runs_and_copies_at_once_are_one
     table = "# OSU MPI {} Test v5.8\n# Size      us\n4    {}.25\n8    {}.5\n"
     pairs = [table.format(what, at + 10, at + 12) for at in range(30) for what in ("Latency", "Bandwidth")]
     (tree / "pairs.out").write_text("".join(pairs))
-    flux = '{"timestamp":1.5,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,1,3,1]]}}}\n'
-    (tree / "flux.out").write_text("".join(STREAM.format(at) for at in (1, 2, 3)) + flux)
+    record = '{"timestamp":1.5,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,1,3,1]]}}}\n'
+    (tree / "flux.out").write_text("".join(STREAM.format(at) for at in (1, 2, 3)) + record)
     found = imported(tree)
     assert len(found) == 61
     assert [one["ranks"] for one in found.values() if one["application"] == "stream"] == [3]
@@ -284,13 +279,9 @@ def test_import__a_word_between_two_numbers_is_of_the_second_if_the_first_has_on
     """`stream-1-iter-3-node-2` is the third repetition on the second node."""
     tree = tmp_path / "tree"
     tree.mkdir()
-    flux = (
-        '\n{"timestamp":1724285075.5,"name":"shell.init","context":{"size":1}}\n'
-        '{"timestamp":1724285075.6,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,1,88,1]]}}}\n'
-    )
     for repeat in (1, 2, 3):
         for node in (1, 2, 3, 4):
-            text = STREAM.format(f"{repeat}{node}") + flux
+            text = STREAM.format(f"{repeat}{node}") + flux(1, 88)
             (tree / f"stream-1-iter-{repeat}-node-{node}-11240399175{repeat}{node}.out").write_text(text)
     found = imported(tree)
     assert sorted((one["tuning"], one["repeat"]) for one in found.values()) == [
