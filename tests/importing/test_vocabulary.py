@@ -129,6 +129,18 @@ def test_vocabulary__the_target_of_a_compiler_is_no_processor() -> None:
     assert "neoversen2" in vocabulary.parse_name("neoverse-n2").rest
 
 
+def test_vocabulary__fortran_compilers_and_myrinet_are_known() -> None:
+    found = vocabulary.parse_name("bt_mpi_mx_gfortran_431.o714941", file=True)
+    assert {name: value for name, (value, _) in found.values.items()} == {
+        "interconnect": "myrinet",
+        "build": "gfortran",
+    }
+    assert [number for number, *_ in found.vague] == [431]
+    assert vocabulary.parse_name("gfortran-9.4").values["build"][0] == "gfortran-9.4"
+    assert not vocabulary.parse_name("mx").values  # may be a matrix
+    assert not vocabulary.other_builds("gfortran", "gcc-5.3.0")
+
+
 def test_hardware__ports_and_processors_are_named() -> None:
     ports = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: InfiniBand\n"
     assert hardware.stated(ports) == {"interconnect": "ib-hdr"}

@@ -42,7 +42,8 @@ _MPI = (
     ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi"),
     ("Spectrum MPI", r"spectrum[-_]?mpi|smpi"),
 )
-_COMPILER = {"gnu": "gcc", "icc": "intel", "icx": "intel", "ifort": "intel", "ifx": "intel", "llvm": "clang"}
+_COMPILER = dict.fromkeys(("icc", "icx", "ifort", "ifx"), "intel")
+_COMPILER |= {"gnu": "gcc", "gfortran": "gcc", "llvm": "clang"}
 LIBRARY = rf"(?i:{'|'.join(pattern for _, pattern in _MPI)})/v?\d"  # among modules
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
 _WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)

@@ -96,6 +96,7 @@ _LINKS = (
     (r"omni[-_]?path|opa", "omni-path"),
     (r"slingshot(?:10|11)?|ss1[01]", "slingshot"),
     (r"aries|gemini|tofu(?:d)?|myrinet", r"\g<0>"),
+    (r"myri(?:net)?[-_]?mx|myri|(?<=mpi[-_])mx", "myrinet"),  # openmpi_mx
     (r"tcp|tcpip", "tcp"),
     (r"ethernet|eth", "ethernet"),
 )
@@ -139,6 +140,7 @@ _BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
 _BUILDS += (
     r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)(?:[-_]?\d+\.\d[\d.]*|\d{1,4})?"
 )
+_BUILDS += r"|gfortran(?:[-_]?(?:\d+\.\d[\d.]*|\d{1,2}))?"
 _BUILDS += r"|intel[-_]?(?:20[012]\d|1\d|2[0-5])(?:\.\d+)*|arm[-_]?\d\d\.\d[\d.]*"  # not intel64
 _PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
 _PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"

@@ -7,10 +7,12 @@ it is printed. One of them, the format's `main`, is the main figure of the file.
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -151,12 +153,14 @@ class Output:
         if not agrees:
             self.faults.damage(line, found, "a number is damaged: get the output again")
 
-    def obey(self, laws: Sequence[Law]) -> None:
-        """Report each law that the numbers of a result break."""
-        # A count is exact: no last digit of it can be off.
-        texts = {name: str(text) for name, text in self.facts.items()}
-        facts = {name: (0, f"{text}.{0:012}" if text.isdigit() else text) for name, text in texts.items()}
+    def obey(
+        self, laws: Sequence[Law], facts_of: Mapping[int, Mapping[str, str]] = MappingProxyType({})
+    ) -> None:
+        """Report each law that the numbers of a result break; `facts_of` has what a result states itself."""
         for result in sorted({result for result, _ in self._printed}):
+            texts = {name: str(text) for name, text in (self.facts | facts_of.get(result, {})).items()}
+            # A count is exact: no last digit of it can be off.
+            facts = {name: (0, f"{text}.{0:012}" if text.isdigit() else text) for name, text in texts.items()}
             own = {name: seen for (at, name), seen in self._printed.items() if at == result}
             for law in laws:
                 seen = [[(facts | own).get(name, (0, "")) for name in names] for names in law[:2]]
@@ -392,7 +396,7 @@ class TextFormat(Format):
             for line, _ in output.find(pattern) if pattern else ():
                 output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
         output.paired(self.paired)
-        output.obey(self.laws)
+        output.obey(self.laws, self._facts_of_results(output, starts))
         if self.finish:
             self.finish(output)
         opening = self.first_line if self.opening is None else self.opening
@@ -400,6 +404,15 @@ class TextFormat(Format):
         names = {row.merit for row in output.rows}
         main = next((name for name in self.main if name in names), None)
         return output.dataset(self, main=main, which=self.which, time=self.time)
+
+    def _facts_of_results(self, output: Output, starts: Sequence[int]) -> dict[int, dict[str, str]]:
+        """Return the facts of laws that each of several results states: runs of one job have other ranks."""
+        out: dict[int, dict[str, str]] = defaultdict(dict)
+        for name in {name for law in self.laws for names in law[:2] for name in names if name in self.facts}:
+            for line, match in output.find(self.facts[name]) if len(starts) > 1 else ():
+                result = max(int(np.searchsorted(starts, line, side="right")) - 1, 0)
+                out[result].setdefault(name, next((group.strip() for group in match.groups() if group), ""))
+        return out
 
 
 # ---- results of peers, one JSON document each
