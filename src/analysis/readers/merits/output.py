@@ -158,7 +158,7 @@ class Output:
     ) -> None:
         """Report each law that the numbers of a result break; `facts_of` has what a result states itself."""
         for result in sorted({result for result, _ in self._printed}):
-            texts = {name: str(text) for name, text in (self.facts | facts_of.get(result, {})).items()}
+            texts = {name: str(text) for name, text in {**self.facts, **facts_of.get(result, {})}.items()}
             # A count is exact: no last digit of it can be off.
             facts = {name: (0, f"{text}.{0:012}" if text.isdigit() else text) for name, text in texts.items()}
             own = {name: seen for (at, name), seen in self._printed.items() if at == result}
