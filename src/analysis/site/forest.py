@@ -163,7 +163,7 @@ def _grid(axis: Axis, lanes: int) -> Markup:
             for t in axis.ticks
         )
     # Under a single lane the rail runs through the mark; under several it is their common floor.
-    y, lift = ("50%", 0) if lanes == 1 else ("100%", -16)
+    y, lift = ("50%", 0) if lanes == 1 else ("100%", -19)
     out = Markup('<line class="rail" x1="{}%" x2="{}%" y1="{}" y2="{}"/>').format(
         axis.at(axis.low), axis.at(axis.high), y, y
     )

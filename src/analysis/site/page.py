@@ -213,7 +213,8 @@ def _output(output: Any, where: str, out: PageContent) -> Markup:
         alt = html.escape(_strip_ansi(data.get("text/plain", "figure")), quote=True)
         return _figure(Markup(f'<img src="data:{kind};base64,{packed}" alt="{alt}">'), "")
     if kind == "text/html":
-        return Markup('<div class="out table" tabindex="0">{}</div>').format(_safe(text, where))
+        safe = Markup(_WORDY.sub(r'<td class="long"\1>\2</td>', str(_safe(text, where))))
+        return Markup('<div class="out table" tabindex="0">{}</div>').format(safe)
     if kind == "text/markdown":
         return _text(text, where)
     return _printed(text)
@@ -262,6 +263,8 @@ def _figure(image: Markup, svg: str, given: str | Markup = "", number: int = 0) 
 
 # The list of a long answer (`analysis.pages.notebook.answer`) waits behind its first line.
 _LIST = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*</ul>)", re.DOTALL)
+# A cell of words has room for a few of them in a line: a table may be wider than the page.
+_WORDY = re.compile(r'<td( style="text-align: left")?>([^<]{18,})</td>')
 _FOLDED = r'<details class="fold"><summary>\1</summary>\2</details>'
 
 
