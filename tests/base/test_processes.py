@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.base import processes
+from analysis.base import processes, workers
 from analysis.base.errors import ConfigError
 
 # As a user writes it: no main guard.
@@ -53,7 +53,7 @@ def test_in_parallel__a_cluster_without_workers_is_named(
 ) -> None:
     (tmp_path / "config/clusters").mkdir(parents=True)
     (tmp_path / "config/clusters/ours.yaml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(processes.project, "root", lambda: tmp_path)
+    monkeypatch.setattr(workers.project, "root", lambda: tmp_path)
     monkeypatch.setenv(processes.VARIABLE, "ours")
     with pytest.raises(ConfigError, match=fault):
         processes.in_parallel(abs, [-3, -1], "numbers:", progress=False)

@@ -1,10 +1,12 @@
-"""Dask's workers on a real Slurm read a campaign; one of them is killed while it holds a task."""
+"""Dask's workers on a real Slurm read a campaign; they are killed, or never come."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from analysis.datasets.campaign import ingest
 
 from .cluster import SlurmCluster
-from .machine import until
+from .machine import BUSY, until
 
 pytestmark = pytest.mark.slurm
 
@@ -50,20 +52,43 @@ campaign.ingest(Path({raw!r}), Path({out!r}))
 """
 
 
-def test_dask__a_worker_killed_while_it_holds_a_task_leaves_equal_bytes(
-    cluster: SlurmCluster, tmp_path: Path
-) -> None:
-    raw, out, held = tmp_path / "data/raw/vm-hpcg", tmp_path / "grown", tmp_path / "held"
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A campaign of 40 runs in a project with the test cluster."""
+    folder = tmp_path / "data/raw/vm-hpcg"
     for run in sorted((RAW / "runs").iterdir())[:40]:
-        shutil.copytree(run, raw / "runs" / run.name)
+        shutil.copytree(run, folder / "runs" / run.name)
     (tmp_path / "config/clusters").mkdir(parents=True)
     (tmp_path / "config/config.yaml").write_text("campaigns: []\n", encoding="utf-8")
     (tmp_path / "config/applications").symlink_to(RAW.parents[2] / "config/applications")
     (tmp_path / "config/clusters/testbed.yaml").write_text(WORKERS, encoding="utf-8")
+    return folder
+
+
+ENVIRONMENT = os.environ | {"BENCHBOOK_DASK": "testbed"}
+
+
+def queue(cluster: SlurmCluster) -> list[str]:
+    return cluster.run(["squeue", "--noheader"]).stdout.splitlines()
+
+
+def assert_whole(raw: Path, out: Path) -> None:
+    """Compare what was written with what one process writes, byte for byte."""
+    whole = raw.parents[2] / "whole"
+    ingest(raw, whole)
+    files = sorted(path.relative_to(whole) for path in whole.rglob("*.nc"))
+    assert len(files) > 1
+    assert sorted(path.relative_to(out) for path in out.rglob("*.nc")) == files
+    assert [(out / name).read_bytes() for name in files] == [(whole / name).read_bytes() for name in files]
+
+
+def test_dask__a_worker_killed_while_it_holds_a_task_leaves_equal_bytes(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    out, held = tmp_path / "grown", tmp_path / "held"
     script = tmp_path / "plain.py"
     script.write_text(SCRIPT.format(held=str(held), raw=str(raw), out=str(out)), encoding="utf-8")
-    environment = os.environ | {"BENCHBOOK_DASK": "testbed"}
-    process = cluster.popen([sys.executable, script], cwd=tmp_path, env=environment)
+    process = cluster.popen([sys.executable, script], cwd=tmp_path, env=ENVIRONMENT)
     until("a worker to hold the task", held.is_file, seconds=20)
     node, number, job = held.read_text().split()
     cluster.run(["kill", "-9", number], on=node)
@@ -71,10 +96,48 @@ def test_dask__a_worker_killed_while_it_holds_a_task_leaves_equal_bytes(
     assert process.returncode == 0, err
     assert ("dashboard: http://" in err) == bool(find_spec("bokeh"))
     assert int(job) > 0
-    ingest(raw, tmp_path / "whole")
-    files = sorted(path.relative_to(out) for path in out.rglob("*.nc"))
-    assert len(files) > 1
-    assert [(out / name).read_bytes() for name in files] == [
-        (tmp_path / "whole" / name).read_bytes() for name in files
-    ]
-    until("the workers' jobs to end", lambda: not cluster.run(["squeue", "--noheader"]).stdout.strip())
+    assert_whole(raw, out)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("slurm-")) == []
+    assert list((tmp_path / "results/logs/dask").glob(f"benchbook-worker-{job}.err"))
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+# What is wrong with the part `dask`, and what the one line then says.
+HOPELESS = {
+    "a partition that does not exist": (
+        {"partition: bench": "partition: nowhere"},
+        r"no worker of Dask starts: sbatch: error: .*[Ii]nvalid partition",
+    ),
+    "more minutes than the partition gives": (
+        {"minutes: 5": "minutes: 500"},
+        r"job \d+ of Dask never starts: Slurm says PartitionTimeLimit",
+    ),
+    "a network that the nodes lack": (
+        {"interface: eth0": "interface: eth7"},
+        r"no worker of Dask starts: job \d+: ValueError: 'eth7' is not a valid network interface",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOPELESS)
+def test_dask__workers_that_never_come_are_an_error_of_one_line(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path, what: str
+) -> None:
+    wrong, said = HOPELESS[what]
+    file = tmp_path / "config/clusters/testbed.yaml"
+    text = WORKERS
+    for right, other in wrong.items():
+        text = text.replace(f"  {right}\n", f"  {other}\n")
+    assert text != WORKERS
+    file.write_text(text, encoding="utf-8")
+    began = time.monotonic()
+    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, tmp_path / "out"]
+    done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=240, check=False)
+    assert done.returncode == 1, done.stderr
+    line, *more = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+    assert re.match(rf"{re.escape(str(file))}:3: {said}", line), done.stderr
+    assert line.endswith("; correct its part `dask`, or work without; nothing was written")
+    assert more == []
+    assert not list((tmp_path / "out").rglob("*.nc"))
+    assert time.monotonic() - began < 60 * BUSY
+    until("the workers' jobs to end", lambda: not queue(cluster))

@@ -13,9 +13,9 @@ from pydantic import Field, StringConstraints, create_model
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
-from analysis.base.processes import Workers
 from analysis.base.slurm import numbers
 from analysis.base.words import Level
+from analysis.base.workers import Workers
 from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
