@@ -219,6 +219,21 @@ def test_facts__a_command_that_hangs_costs_its_time_limit_once(
     assert unread["software.gcc"]["reason"] == "no answer within 0.3 s"
 
 
+def test_facts__those_that_hang_do_not_hold_up_others_until_all_workers_hang(
+    node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TIMEOUT", 2.0)
+    for name in ("mpirun", "mpicc"):
+        command(node.parent / "bin", name, "exec /bin/sleep 30")
+    command(node.parent / "bin", "gcc", "echo 12.2")
+    assert value(facts(str(node)), "software.gcc") == "12.2"
+    command(node.parent / "bin", "mpicxx", "exec /bin/sleep 30")
+    unread = facts(str(node))["unread"]
+    reasons = {name: unread[f"software.{name}"]["reason"] for name in ("mpirun", "mpicc", "mpicxx", "gcc")}
+    assert reasons.pop("gcc") == "not asked: others gave no answer within 2.0 s"
+    assert set(reasons.values()) == {"no answer within 2.0 s"}
+
+
 def test_facts__environment_is_an_allow_list_without_secrets(
     node: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """The jobs of a run: program, container, input files and cores, launch lines, heads of the records."""
 
+import os
 import string
 import sys
 from collections.abc import Mapping, Sequence
@@ -235,8 +236,14 @@ class _Parts:
             "program": self.located(self.site.container) or self.program,
             "inputs": self.inputs,
             "forwarded": list(self.application.forward),
-            "benchbook": {"commit": project.commit(declared.base), **_OWN},
+            "benchbook": {"commit": _commit(declared.base), **_OWN},
         }
+
+
+def _commit(base: Path) -> str:
+    """Return the project's commit: what started this run may have asked for it, see `run.sh`."""
+    known = os.environ.get("BENCHBOOK_COMMIT")
+    return project.commit(base) if known is None else known
 
 
 def _text(value: object) -> str:

@@ -6,9 +6,7 @@ It takes the run for itself, writes its input files and its script, and becomes 
 import argparse
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -28,7 +26,6 @@ from analysis.measure.workflow import minutes, requested
 from analysis.schema.records import section
 
 BUSY = 75
-ENDED = 143  # as a shell gives it for TERM
 # Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take
 # OMP_NUM_THREADS, the threads of the run.
 SNAKEMAKES_THREADS = (
@@ -44,32 +41,27 @@ _KNOWN = {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CLUSTER_NAME", "SLURM_CONF"}
 _KNOWN |= {"SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST"}
 # Slurm's controller may be restarted while jobs start.
 _PATIENCE = 300
-_GRACE = 30.0  # s that a run has for its record after its time
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Start a run; if there is nothing to start, 0: it is there, 1: it cannot be, 75: another job has it.
-
-    Of several runs that share a job, each starts after the one before; the status is that of the first.
-    """
+    """Start a run; if there is nothing to start, 0: it is there, 1: it cannot be, 75: another job has it."""
     parser = argparse.ArgumentParser(prog="analysis.measure.launch", description=__doc__)
     parser.add_argument("campaign")
-    parser.add_argument("runs", nargs="+", metavar="run")
+    parser.add_argument("run")
+    parser.add_argument("--sharing", nargs="+", default=[], metavar="RUN", help="all runs in the job")
+    parser.add_argument("--tell", type=int, metavar="FD", help="file in which to say the s that it may take")
     arguments = parser.parse_args(argv)
     base = project.root()
     job = _Slurm.of_this_job()
-    several = len(arguments.runs) > 1
-    codes = []
-    for number, run in enumerate(arguments.runs, 1):
-        shared = replace(job, number=f"{job.number}:{number}", runs=tuple(arguments.runs)) if several else job
-        codes.append(start(base, arguments.campaign, run, shared))
-        sys.stdout.flush()
-        if codes[-1] == ENDED:
-            break
-    if set(codes) <= {0, BUSY}:  # those that this job has measured have their records
+    runs = tuple(arguments.sharing)
+    if runs:
+        number = f"{job.number}:{runs.index(arguments.run) + 1}"
+        job = replace(job, number=number, runs=runs, tell=arguments.tell)
+    code = start(base, arguments.campaign, arguments.run, job)
+    if code in {0, BUSY} and not runs:
         note = folders.note_of(base, arguments.campaign, job.number, job.names)
-        folders.note_idle(note, base, arguments.campaign, arguments.runs[0])
-    return codes[0]
+        folders.note_idle(note, base, arguments.campaign, arguments.run)
+    return code
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,8 @@ class _Slurm:
     number: str = ""  # ``7``, or ``7:3`` for the third run in the job
     nodes: str = ""
     names: Mapping[str, Any] = field(default_factory=dict)
-    runs: tuple[str, ...] = ()  # all runs in the job, if there are several
+    runs: tuple[str, ...] = ()  # all runs in the job, if there are several, see `turns`
+    tell: int | None = None  # the file in which a run says how long it may take
 
     @classmethod
     def of_this_job(cls) -> Self:
@@ -94,7 +87,7 @@ class _Slurm:
 
 
 def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
-    """Start one run, see `main`; alone in its job this process becomes the run's script."""
+    """Start one run, see `main`: this process becomes the run's script."""
     try:
         release(base, campaign, run, job.names)
         if folders.measured(base, campaign, run):
@@ -122,9 +115,10 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)
-    if not job.runs:
-        return os.execvp("bash", ["bash", str(work / "job.sh")])
-    return supervise(work / "job.sh", 60.0 * found.run(run).minutes)
+    if job.tell is not None:
+        os.write(job.tell, str(60.0 * found.run(run).minutes).encode())
+        os.close(job.tell)
+    return os.execvp("bash", ["bash", str(work / "job.sh")])
 
 
 def _not_laid_out(error: OSError, folder: Path) -> int:
@@ -135,36 +129,8 @@ def _not_laid_out(error: OSError, folder: Path) -> int:
 
 @lru_cache(maxsize=1)
 def expanded(campaign: str, base: Path) -> MatrixPlan:
-    """Expand a campaign once for all runs of a job."""
+    """Expand a campaign, once a process."""
     return expand(load(campaign, base))
-
-
-def supervise(script: Path, seconds: float) -> int:
-    """Run a script and end it after its time, so that the next run of the job has its own; return its status.
-
-    `ENDED` if this job itself got a signal to end.
-    """
-    told: list[int] = []
-    with subprocess.Popen(["bash", str(script)], start_new_session=True) as process:
-
-        def pass_on(number: int, frame: object) -> None:
-            told.append(number)
-            process.send_signal(number)
-
-        before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)
-            try:
-                code = process.wait(_GRACE)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                code = process.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-    return ENDED if told else code
 
 
 def acquire(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None = None) -> Path | None:

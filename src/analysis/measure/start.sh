@@ -4,6 +4,7 @@
 # measures its run, and further ones that share its allocation. Names hold letters, digits, dots, - and _ only.
 folder=$1 python=$2 campaign=$3 run=$4 comment=$5 log=$6
 shift 6
+here=$(cd -- "$(dirname -- "$0")" && pwd)
 cd -- "$folder" || exit 1
 notes=data/raw/.running/$campaign/.started
 BENCHBOOK_STARTED=${SLURM_JOB_START_TIME:-$(date +%s)} BENCHBOOK_COMMENT=$comment
@@ -20,4 +21,7 @@ printf '{"state": "started", "run": "%s", "job_id": "%s", "node_list": "%s", "sl
     >"$note.part" && mv -- "$note.part" "$note.json"
 # Other jobs of the same run write there too: the first line names the start that the rest is of.
 echo "${note##*/}: the job has started" >"$log"
-exec "$python" -m analysis.measure.launch "$campaign" "$run" "$@" >>"$log" 2>&1
+if [ $# -eq 0 ]; then
+    exec sh "$here/run.sh" "$python" "$campaign" "$run" >>"$log" 2>&1
+fi
+exec "$python" -m analysis.measure.turns "$campaign" "$run" "$@" >>"$log" 2>&1

@@ -9,13 +9,14 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Tuple
 
 # For all commands together: a run should not wait for its description, and a shared file system can hang.
 TIMEOUT = 2.0
@@ -63,6 +64,21 @@ SOFTWARE = (
     "mpirun mpirun.openmpi mpirun.mpich mpiexec.hydra mpichversion mpicc mpicxx mpifort fi_info "
     "gcc g++ gfortran clang flang icc icx ifort ifx nvc nvfortran nvcc armclang"
 )
+# Commands are files called 0, 1, 2 and so on. Each worker takes the next that no other one has taken, so that
+# one that hangs does not hold up the others.
+WORKERS = """
+work() {
+    set -C
+    for one in *; do
+        case $one in *.*) continue ;; esac
+        true 2>/dev/null >"$one.taken" || continue
+        /bin/sh "./$one" >"$one.out" 2>&1
+        echo $? >"$one.code"
+    done
+}
+work & work & work &
+wait
+"""
 VERSIONS.update((name, [name + " --version"]) for name in SOFTWARE.split())
 TUNING = re.compile(
     r"((SLURM|OMP|GOMP|KMP|MKL|OPENBLAS|I_MPI|OMPI|PMIX_MCA|PRTE_MCA|MPIR|MPICH|MV2|HYDRA|UCX|UCC|FI|PSM[23]|"
@@ -171,42 +187,64 @@ def _lines(found: _Collector) -> None:
 
 
 def _ask() -> Dict[str, Answer]:
-    """Run every command at once; return command -> (source, whether it answered, its text or the reason)."""
-    from concurrent.futures import ThreadPoolExecutor  # not above: a run's end takes patterns from this file
+    """Run all commands, a few at once; return command -> (source, whether it answered, text or reason).
 
+    A shell starts them, which is small: while this process starts another, its memory counts twice.
+    """
     commands = ["lscpu", "dmidecode --type 17"] + [line for lines in VERSIONS.values() for line in lines]
-    deadline = time.monotonic() + TIMEOUT
-    with ThreadPoolExecutor(max_workers=len(commands)) as pool:
-        return dict(zip(commands, pool.map(lambda line: _run(line.split(), deadline), commands)))  # noqa: B905
-
-
-def _run(command: Sequence[str], deadline: float) -> Answer:
     # The folders of system commands are missing from many users' PATH.
-    path = shutil.which(command[0], path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
-    if path is None:
-        return " ".join(command), False, "not in PATH"
-    command = [path] + list(command[1:])  # noqa: RUF005
-    source = " ".join(command)
+    folders = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    paths = {line: shutil.which(line.split()[0], path=folders) for line in commands}
+    found = {line: (line, False, "not in PATH") for line in commands}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            there = {line: path for line, path in paths.items() if path}
+            for number, (line, path) in enumerate(there.items()):
+                words = [path] + line.split()[1:]  # noqa: RUF005
+                Path(folder, str(number)).write_text("exec " + " ".join(map(shlex.quote, words)) + "\n")
+            _run(folder)
+            for number, (line, path) in enumerate(there.items()):
+                source = " ".join([path] + line.split()[1:])  # noqa: RUF005
+                found[line] = (source, *_answer(Path(folder, str(number))))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        found.update((line, (line, False, reason)) for line, path in paths.items() if path)
+    return found
+
+
+def _run(folder: str) -> None:
     # A preloaded profiler belongs to the application, and messages should not be translated.
     environment = dict(os.environ, LC_ALL="C", LD_PRELOAD="")
+    # Files instead of pipes: a pipe stays open while some grandchild lives.
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", WORKERS],
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
-        # A file instead of a pipe: a pipe stays open while some grandchild lives.
-        with tempfile.TemporaryFile() as out:
-            streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}  # type: Any
-            process = subprocess.Popen(command, env=environment, start_new_session=True, **streams)
-            try:
-                code = process.wait(timeout=max(deadline - time.monotonic(), 0.01))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.wait()
-                return source, False, "no answer within " + str(TIMEOUT) + " s"
-            out.seek(0)
-            text = out.read(1000000).decode("utf-8", "replace").strip()
-    except OSError as error:
-        return source, False, error.strerror or str(error)
-    if code or not text:
-        return source, False, (text.splitlines() or ["no output"])[0][:200] + " (exit code " + str(code) + ")"
-    return source, True, text
+        process.wait(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
+
+
+def _answer(command: Path) -> Tuple[bool, str]:
+    """Return whether a command answered, and what it said or why not."""
+    if not command.with_suffix(".taken").exists():
+        return False, "not asked: others gave no answer within " + str(TIMEOUT) + " s"
+    status = command.with_suffix(".code")
+    code = status.read_text().strip() if status.exists() else ""
+    if not code:
+        return False, "no answer within " + str(TIMEOUT) + " s"
+    with command.with_suffix(".out").open("rb") as out:
+        text = out.read(1000000).decode("utf-8", "replace").strip()
+    if code != "0" or not text:
+        return False, (text.splitlines() or ["no output"])[0][:200] + " (exit code " + code + ")"
+    return True, text
 
 
 def _cpu(found: _Collector, answers: Dict[str, Answer]) -> None:
