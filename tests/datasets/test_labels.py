@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,3 +41,47 @@ def test_doubtful__others_that_do_not_agree_say_nothing_of_a_run() -> None:
     machines = [{"tuning": name} for name in ("aws", "aws", "azure", "azure", "google")]
     assert not list(doubtful(runs("srun lmp", *machines)))
     assert len(list(doubtful(runs("srun lmp", *machines[:2] * 2, machines[4])))) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "odd"), [("path: azure", False), ("output", False), ("hosts and queue of the job", True)]
+)
+def test_doubtful__a_program_may_be_started_alike_in_two_folders(where: str, odd: bool) -> None:
+    """A folder or an output states the level itself; a record that says it could be another run's."""
+    usual, other = {"cluster": "AWS"}, {"cluster": "Azure"}
+    *others, last = runs("laghos -p 1", usual, usual, usual, other)
+    assert bool(list(doubtful([*others, replace(last, origins={"cluster": where})]))) == odd
+
+
+@pytest.mark.parametrize(
+    ("where", "files", "named"),
+    [
+        ("path: mx", ("a", "a", "a", "a"), []),  # a file cannot have a wrong name for one of its results
+        ("path: mx", ("a", "a", "a", "b"), ["r3"]),
+        ("output", ("a", "a", "a", "b"), []),
+        ("--set", ("a", "a", "a", "b"), ["r3"]),
+    ],
+)
+def test_doubtful__a_result_of_a_file_has_the_place_of_its_neighbours(
+    where: str, files: tuple[str, ...], named: list[str]
+) -> None:
+    levels = [{"interconnect": "mx"}] * 4 + [{"interconnect": "eth"}] * 4
+    made = runs("", *levels)
+    figures = [1.0, 1.001, 0.999, 2.001, 2.0, 2.001, 1.999, 2.0]
+    of_file = [*files, *"cccc"]
+    found = doubtful(
+        [
+            replace(one, figures={0: figure}, origins={"interconnect": where}, source=file)
+            for one, figure, file in zip(made, figures, of_file, strict=True)
+        ]
+    )
+    assert [fault.source.partition("/")[0] for fault in found] == named
+
+
+def test_labelled_run__knows_where_an_imported_run_lay() -> None:
+    record = {"imported": {"files": [{"sha256": "ab", "lines": [1, 9]}], "factors": {"cluster": "path: x"}}}
+    row = runs("a", {})[0].row
+    one = LabelledRun.of({**row, "figure_of_merit": 2.0}, extra=record)
+    assert (one.source, one.is_of_place("cluster"), one.is_printed("cluster")) == ("ab", True, False)
+    whole = {"imported": {"files": [{"sha256": "ab"}], "factors": {}}}
+    assert LabelledRun.of(row, extra=whole).source == ""

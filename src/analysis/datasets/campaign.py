@@ -183,8 +183,8 @@ def cut(runs: Iterable[RunFolder], micro: Mapping[str, Columns]) -> list[Fault]:
 
 def doubtful_labels(runs: Iterable[RunFolder], micro: Mapping[str, Columns]) -> list[Fault]:
     """Find valid runs whose labels look wrong by their launch line or by their figures."""
-    valid = (run.row for run in runs if run.row["valid"])
-    return list(doubtful([LabelledRun.of(row, micro.get(row["run"])) for row in valid]))
+    valid = (run for run in runs if run.row["valid"])
+    return list(doubtful([LabelledRun.of(run.row, micro.get(run.row["run"]), run.extra) for run in valid]))
 
 
 def _tables(

@@ -11,12 +11,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median  # of few numbers many times faster than numpy's
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.schema import registry
+from analysis.schema.records import IMPORTED, section, source_of
 from analysis.schema.registry import Columns
 
 # What differs between executions of a cell, or does not change what is run.
@@ -46,25 +48,42 @@ class LabelledRun:
 
     row: Mapping[str, Any]
     figures: Mapping[int, float]
+    origins: Mapping[str, str] = field(default_factory=dict)  # of an imported run, where a factor comes from
+    source: str = ""  # of an imported run, the file that has it as a part
     labels: Labels = field(init=False)  # its levels of `FACTORS`, as text
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(str(self.row[name]) for name in FACTORS))
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], table: Columns | None = None) -> LabelledRun:
-        """Use a run's table of sizes as its figures, or its figure of merit."""
+    def of(
+        cls,
+        row: Mapping[str, Any],
+        table: Columns | None = None,
+        extra: Mapping[str, Any] = MappingProxyType({}),
+    ) -> LabelledRun:
+        """Use a table of sizes as figures, or the figure of merit; `extra` is the rest of the record."""
         sizes, values = np.zeros(1, "i8"), np.array([row["figure_of_merit"]], "f8")
         if table is not None:
             name = "latency" if np.isfinite(table["latency"]).any() else "bandwidth"
             sizes, values = table["size"], table[name]
         good = values > 0
-        return cls(row, dict(zip(sizes[good].tolist(), np.log(values[good]).tolist(), strict=True)))
+        figures = dict(zip(sizes[good].tolist(), np.log(values[good]).tolist(), strict=True))
+        origins = {name: str(where) for name, where in section(extra, IMPORTED, "factors").items()}
+        return cls(row, figures, origins, source_of(extra))
 
     @property
     def name(self) -> str:
         """Its name."""
         return str(self.row["run"])
+
+    def is_of_place(self, factor: str) -> bool:
+        """Tell whether its level is that of the place where it lay: a folder, the name of its file."""
+        return self.origins.get(factor, "").startswith("path")
+
+    def is_printed(self, factor: str) -> bool:
+        """Tell whether its own output states the level."""
+        return self.origins.get(factor) == "output"
 
 
 def doubtful(runs: Sequence[LabelledRun]) -> Iterator[Fault]:
@@ -77,7 +96,11 @@ def doubtful(runs: Sequence[LabelledRun]) -> Iterator[Fault]:
 
 
 def _by_command(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
-    """Find runs with a level that no other run with their command has, where the others agree on theirs."""
+    """Find runs with a level that no other run with their command has, where the others agree on theirs.
+
+    Programs on two machines, or in two folders of one tree, may well be started alike: an imported run whose
+    level its path states was not mixed up in a record.
+    """
     commands: dict[tuple[str, str], list[LabelledRun]] = defaultdict(list)
     for one in runs:
         # A launch line may name the folder of its run.
@@ -91,8 +114,10 @@ def _by_command(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
                 continue
             (other, many), (own, _) = levels
             if other not in _UNKNOWN and (factor not in _COUNTS or _is_given(other, command)):
-                name = next(one.name for one in same if one.labels[at] == own)
-                yield name, f"says {factor} {own!r}; all {many} other runs with its command say {other}"
+                odd = next(one for one in same if one.labels[at] == own)
+                if not odd.is_of_place(factor) and not odd.is_printed(factor):
+                    what = f"says {factor} {own!r}; all {many} other runs with its command say {other}"
+                    yield odd.name, what
 
 
 def _is_given(count: str, command: str) -> bool:
@@ -211,9 +236,16 @@ def _far(
     if best is not None:
         away, there, labels = best
         at = next(at for at, level in enumerate(labels) if level != one.labels[at])
+        if one.is_printed(FACTORS[at]) or (one.is_of_place(FACTORS[at]) and _lies_with(one, members)):
+            return
         what = f"is off the other {len(members) - 1} runs of its factors by a factor of {np.exp(away):.3g}"
         where = f"off those with {FACTORS[at]} {labels[at]!r} by {np.exp(there):.3g}"
         yield one.name, f"{what}, {where}, where the two differ beyond their scatter"
+
+
+def _lies_with(one: LabelledRun, members: Iterable[LabelledRun]) -> bool:
+    """Tell whether a run is a part of the file of another run: its place cannot be wrong for it alone."""
+    return one.source != "" and any(other.source == one.source for other in members if other is not one)
 
 
 def _one_kind(rest: list[LabelledRun], own: _Cell, other: _Cell, sizes: list[int]) -> bool:

@@ -274,7 +274,8 @@ def power_entries(plan: ImportPlan) -> str:
 def _declaration(plan: ImportPlan) -> str:
     runs = plan.runs or plan.drafts
     nodes = [draft.value("nodes") for draft in runs if draft.value("nodes")]
-    known = [f"up to {max(nodes)} nodes"] if nodes else []
+    most = max(nodes, default=0)
+    known = [f"up to {most} nodes" if most > 1 else "1 node"] if most else []
     for name, word in (("cpu", "CPU"), ("interconnect", "network")):
         levels = sorted({str(draft.value(name)) for draft in runs if draft.value(name)})
         known.append(f"{word} {', '.join(levels[:4]) or 'unknown'}")

@@ -104,6 +104,15 @@ def section(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return record
 
 
+def source_of(record: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the file that has an imported run as a part; empty for a whole file."""
+    files = section(record, IMPORTED).get("files")
+    parts = (
+        [one for one in files if isinstance(one, dict) and "lines" in one] if isinstance(files, list) else []
+    )
+    return str(parts[0].get("sha256", "")) if parts else ""
+
+
 def job_of(record: Mapping[str, Any]) -> str:
     """Return the job of Slurm that a record names: ``7``, also for ``7:3``, the third run in job 7."""
     return str(record.get("job_id", "")).partition(":")[0]

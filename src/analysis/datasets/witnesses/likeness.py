@@ -19,6 +19,9 @@ from analysis.schema.records import IMPORTED
 
 # Repeats agree in some digits, not in so many of so many numbers.
 _DIGITS, _NUMBERS = 12, 2
+# Of a result with so few numbers all may follow from one, and runs may agree in that by chance: it is likely
+# if so many pairs of runs are within so many of its last digits.
+_FEW, _NEAR, _PAIRS = 4, 50, 5
 # Runs that are each other's multiple: so many figures, equal ratios, and a ratio that is not one.
 _RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
 _MANY = 8
@@ -42,16 +45,29 @@ def _digits(values: np.ndarray) -> int:
 def equal_figures(case: Hearing) -> Iterator[Fault]:
     """Find results that are to the last digit those of another run."""
     seen: dict[tuple[str, bytes], Testimony] = {}
+    crowded = {name for name, runs in _by(case.runs, "application").items() if _is_crowded(runs)}
     for run in case.runs:
         if run.result is None or run.row["evidence"] == _DRAWN:
             continue
         values = run.figures
-        if np.unique(values).size < _NUMBERS or _digits(values) < _DIGITS:
+        if (count := np.unique(values).size) < _NUMBERS or _digits(values) < _DIGITS:
             continue
         first = seen.setdefault((str(run.result.attrs["kind"]), values.tobytes()), run)
-        if first is not run:
+        if first is not run and not (count <= _FEW and run.row["application"] in crowded):
             what = f"has to the last digit the figures of run {first.name}"
             yield case.of_run(run, what, _COPY, file=_file(run, "result"))
+
+
+def _is_crowded(runs: Iterable[Testimony]) -> bool:
+    """Tell whether so many figures of merit nearly agree that some agree to the last digit by chance."""
+    names = ("figure_of_merit", "figure_of_merit_resolution")
+    results = [run.result for run in runs if run.result is not None and names[1] in run.result]
+    figures = np.array([[float(ds[name]) for name in names] for ds in results]).reshape(-1, 2)
+    value, step = figures[np.isfinite(figures).all(axis=1) & (figures[:, 1] > 0)].T
+    order = np.argsort(value)
+    value, step = value[order], step[order]
+    within = np.searchsorted(value, value + (_NEAR + 0.5) * step) - np.searchsorted(value, value + step / 2)
+    return int(within.clip(min=0).sum()) >= _PAIRS
 
 
 @witness("figures of a result", "figures of other runs times a factor")
