@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import lzma
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -138,6 +139,35 @@ def test_replacing__file_is_whole_or_as_it_was(tmp_path: Path, durable: bool) ->
         cut()
     assert path.read_text(encoding="utf-8") == "first\n"
     assert [left.name for left in tmp_path.iterdir()] == ["result.txt"]
+
+
+def test_naming__a_write_that_fails_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left on device") as found, files.naming(tmp_path / "f"):
+        Path("/dev/full").write_text("a" * 100_000, encoding="ascii")  # the system's error names no file
+    assert files.refusal(found.value) == f"{tmp_path}/f:0: No space left on device; make room"
+    with pytest.raises(OSError, match="No such file") as found, files.naming(tmp_path / "f"):
+        (tmp_path / "none").read_bytes()
+    assert files.refusal(found.value) == f"{tmp_path}/none:0: No such file or directory; put it right"
+
+
+def test_replacing__an_error_names_the_file_and_not_what_stands_for_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as found, files.replacing(tmp_path / "none" / "f") as beside:
+        beside.write_bytes(b"")
+    assert files.refusal(found.value).startswith(f"{tmp_path}/none/f:0: No such file")
+
+
+def test_refusal__of_a_copy_is_on_the_file_that_is_written(tmp_path: Path) -> None:
+    (tmp_path / "from").write_bytes(b"a")
+    with pytest.raises(OSError, match="No such file") as found:
+        (tmp_path / "from").rename(tmp_path / "none" / "to")
+    assert files.refusal(found.value).startswith(f"{tmp_path}/none/to:0: ")
+    (tmp_path / "from").unlink()
+    (tmp_path / "from").symlink_to("nowhere")
+    with pytest.raises(shutil.Error) as found:
+        shutil.copytree(tmp_path, tmp_path.with_name("copy"))
+    line = files.refusal(found.value)
+    assert line.startswith(f"{tmp_path.with_name('copy')}/from:0: [Errno 2] No such file or directory")
+    assert files.refusal(OSError("a defect of ours")) == ""
 
 
 def test_replacing__link_is_replaced_and_not_followed(tmp_path: Path) -> None:

@@ -81,6 +81,30 @@ def test_main__wrong_usage_exits_with_2() -> None:
 
 
 @pytest.mark.slow
+def test_main__what_the_system_refuses_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    raw = project.root() / "data" / "raw" / "vm-profiles"
+    assert cli.main(["stage", "ingest", str(raw), str(tmp_path / "file" / "out")]) == 1
+    assert capsys.readouterr().err == f"{tmp_path}/file/out:0: Not a directory; put it right\n"
+    log = tmp_path / "log"
+    stage = ["stage", "--log", str(log), "ingest", str(raw), str(tmp_path / "file" / "out")]
+    assert cli.main(stage) == 1
+    assert log.read_text(encoding="utf-8") == f"{tmp_path}/file/out:0: Not a directory; put it right\n"
+
+
+def test_main__an_error_of_the_system_about_no_file_is_shown_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wrong(**_: object) -> int:
+        raise ConnectionResetError("gone")
+
+    monkeypatch.setattr("analysis.cli.stages.run", wrong)
+    with pytest.raises(ConnectionResetError):
+        cli.main(["stage", "ingest", "a", "b"])
+
+
 def test_main__output_into_a_closed_pipe_is_no_traceback() -> None:
     path = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
     command = f"'{sys.executable}' -m analysis.cli inspect {path} {path} {path} | head -1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +105,34 @@ def test_write__failure_keeps_the_old_file(calls: xr.Dataset, tmp_path: Path) ->
     with pytest.raises(SchemaError):
         storage.write(calls.drop_vars("time"), path)
     assert path.read_bytes() == before
+
+
+# Run apart: the limit is that of a process. HDF5 prints pages on such a disk, or crashes.
+FULL = """
+import resource, signal, sys
+import numpy as np, xarray as xr
+from analysis.schema import storage
+storage._SPARE = 1 << 62  # as on a disk that is nearly full
+ds = storage.read(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), -1))
+try:
+    storage.write(ds, sys.argv[1])
+except OSError as error:
+    print(error.filename, error.strerror)
+"""
+
+
+def test_write__a_disk_that_fills_is_an_error_that_names_the_file(calls: xr.Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "calls.nc"
+    storage.write(calls, path)
+    before = path.read_bytes()
+    for room in (100, 2000, len(before) // 2, len(before) - 1, len(before)):
+        command = [sys.executable, "-c", FULL, str(path), str(room)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        assert done.stdout == ("" if room == len(before) else f"{path} File too large\n")
+        assert path.read_bytes() == before
+        assert [left.name for left in tmp_path.iterdir()] == ["calls.nc"]
 
 
 def test_read__damaged_file_is_one_line(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from importlib.util import find_spec
@@ -72,6 +74,18 @@ def queue(cluster: SlurmCluster) -> list[str]:
     return cluster.run(["squeue", "--noheader"]).stdout.splitlines()
 
 
+def started(cluster: SlurmCluster, raw: Path, out: Path, held: Path) -> subprocess.Popen[str]:
+    """Start an ingest by workers, and wait until one of them holds the task of run 009."""
+    project = raw.parents[2]
+    script = project / "plain.py"
+    script.write_text(SCRIPT.format(held=str(held), raw=str(raw), out=str(out)), encoding="utf-8")
+    process = cluster.popen([sys.executable, script], cwd=project, env=ENVIRONMENT)
+    until(
+        "a worker to hold the task", lambda: held.is_file() and held.read_text().count(" ") == 2, seconds=30
+    )
+    return process
+
+
 def assert_whole(raw: Path, out: Path) -> None:
     """Compare what was written with what one process writes, byte for byte."""
     whole = raw.parents[2] / "whole"
@@ -86,10 +100,7 @@ def test_dask__a_worker_killed_while_it_holds_a_task_leaves_equal_bytes(
     cluster: SlurmCluster, tmp_path: Path, raw: Path
 ) -> None:
     out, held = tmp_path / "grown", tmp_path / "held"
-    script = tmp_path / "plain.py"
-    script.write_text(SCRIPT.format(held=str(held), raw=str(raw), out=str(out)), encoding="utf-8")
-    process = cluster.popen([sys.executable, script], cwd=tmp_path, env=ENVIRONMENT)
-    until("a worker to hold the task", held.is_file, seconds=20)
+    process = started(cluster, raw, out, held)
     node, number, job = held.read_text().split()
     cluster.run(["kill", "-9", number], on=node)
     _, err = process.communicate(timeout=240)
@@ -99,6 +110,63 @@ def test_dask__a_worker_killed_while_it_holds_a_task_leaves_equal_bytes(
     assert_whole(raw, out)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("slurm-")) == []
     assert list((tmp_path / "results/logs/dask").glob(f"benchbook-worker-{job}.err"))
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+def test_dask__a_worker_whose_node_loses_its_power_leaves_equal_bytes(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    out, held = tmp_path / "grown", tmp_path / "held"
+    process = started(cluster, raw, out, held)
+    node = held.read_text().split()[0]
+    began = time.monotonic()
+    cluster.kill_node(node)
+    try:
+        _, err = process.communicate(timeout=150 * BUSY)
+    finally:
+        cluster.start_node(node)
+    assert process.returncode == 0, err
+    assert time.monotonic() - began < 150 * BUSY
+    assert_whole(raw, out)
+    until("the workers' jobs to end", lambda: not queue(cluster))
+    until("the node to be back", lambda: cluster.states() == ["idle"] * cluster.nodes, seconds=60)
+
+
+def test_dask__an_ingest_that_is_killed_and_started_again_leaves_equal_bytes(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    out, held = tmp_path / "grown", tmp_path / "held"
+    process = started(cluster, raw, out, held)
+    begun = queue(cluster)
+    os.killpg(process.pid, signal.SIGKILL)  # Dask's scheduler is a part of it
+    process.communicate()
+    assert begun
+    assert not list(out.rglob("*.nc"))
+    again = cluster.run([sys.executable, tmp_path / "plain.py"], cwd=tmp_path, env=ENVIRONMENT, timeout=240)
+    assert "Traceback" not in again.stderr
+    assert_whole(raw, out)
+    # The workers of the first end by themselves: nobody gives them work any more.
+    until("the workers' jobs to end", lambda: not queue(cluster), seconds=60)
+
+
+def test_dask__a_full_disk_is_an_error_of_one_line_and_room_is_all_it_needs(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    cluster.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", out])
+    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, out]
+    try:
+        done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=240, check=False)
+        assert done.returncode == 1, done.stderr
+        (line,) = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+        assert re.fullmatch(rf"{re.escape(str(out))}/\S+\.nc:0: No space left on device; make room", line)
+        cluster.run(["mount", "-o", "remount,size=64m", out])
+        cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=240)
+        cluster.run(["cp", "-r", out, tmp_path / "grown"])
+    finally:
+        cluster.run(["umount", out])
+    assert_whole(raw, tmp_path / "grown")
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 

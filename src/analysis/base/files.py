@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -218,8 +219,22 @@ def replacing(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
             with beside.open("rb") as file:
                 os.fsync(file.fileno())
         beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(beside)):
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        raise
+
+
+@contextlib.contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let what the system refuses in the block name this path, where it names none: a write knows no name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and error.filename is None:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
 
 
@@ -258,6 +273,19 @@ def remedy(error: OSError) -> str:
 def cause(error: OSError) -> str:
     """Return the words for an error: those of the system, or of the code that raised it."""
     return error.strerror or str(error) or type(error).__name__
+
+
+def refusal(error: OSError) -> str:
+    """Return the one line on a file that the system refuses; empty if it is about no file."""
+    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
+        _, name, why = error.args[0][0]  # of many that could not be copied
+        return f"{name}:0: {why}; put it right"
+    name = error.filename2 or error.filename  # of a copy the second is the one that is written
+    if isinstance(name, bytes):
+        name = os.fsdecode(name)
+    if not isinstance(name, str) and error.errno not in _REMEDIES:
+        return ""
+    return f"{name if isinstance(name, str) else 'a file'}:0: {cause(error)}; {remedy(error)}"
 
 
 class LockedError(Exception):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from analysis.base.errors import BenchbookError
+from analysis.base.files import refusal
 from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
@@ -43,6 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
+    except OSError as error:
+        if not (line := refusal(error)):
+            raise  # of no file: a defect of ours, shown where it is
+        print(line, file=sys.stderr)
+        return BAD_INPUT
 
 
 def pasteable(text: str, commands: Sequence[str] = ()) -> str:

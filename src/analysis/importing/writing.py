@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import RECORD, read_bytes, replacing, write_json, write_text
+from analysis.base.files import RECORD, naming, read_bytes, replacing, write_json, write_text
 from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import Known, read_run, unknown
@@ -162,13 +162,15 @@ def _copy(source: Observation, folder: Path, used: set[str], cut: Draft | None =
         _put(source, path)
         return note
     if part.content:
-        (folder / name).write_bytes(part.content)
+        with naming(path):
+            path.write_bytes(part.content)
         return note
     data = read_bytes(source.file.path)
     name = re.sub(r"\.(?:gz|xz|zst)$", "", name)
     before = data.count(b"\n", 0, part.begin)
     inside = data[part.begin : part.end]
-    (folder / name).write_bytes(inside)
+    with naming(folder / name):
+        (folder / name).write_bytes(inside)
     return note | {"file": name, "lines": [before + 1, before + inside.count(b"\n")]}
 
 
@@ -251,7 +253,9 @@ def _write(source: Observation, path: Path) -> None:
 def _put(source: Observation, path: Path) -> None:
     """Copy a file as it is, a database's folder as a tar."""
     if source.file.path.is_dir():
-        path.write_bytes(source.file.content())
+        content = source.file.content()
+        with naming(path):
+            path.write_bytes(content)
     else:
         shutil.copyfile(source.file.path, path)
 

@@ -5,8 +5,12 @@ string in HDF5 is neither compressed nor laid out reproducibly), attributes that
 for as JSON. `read` and `read_tree` undo both.
 """
 
+import errno
 import json
-from collections.abc import Collection, Iterator, Mapping
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -25,6 +29,8 @@ _JSON = "json:"
 _TIME = {"units": "nanoseconds since 1970-01-01", "dtype": "int64", "calendar": "proleptic_gregorian"}
 # Compression pays from about a page of memory upwards; below it only costs time.
 _COMPRESS_FROM = 4096
+_SPARE = 16 << 20  # B of a disk; with less left it is nearly full
+_ERRNO = re.compile(r"\berrno = (\d+)")
 _NETCDFS_OWN = {
     "CLASS",
     "DIMENSION_LIST",
@@ -51,14 +57,46 @@ def write_tree(
     """Write datasets of declared kinds as the groups of one file (``/`` is the root), with its `attrs`."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    for group, ds in groups.items():
+        registry.check(ds, f"{path}:{group}")
     with replacing(path) as beside:
-        name = str(beside)
-        ids = count()
-        if attrs:
-            _append(name, "w", None, xr.Dataset(attrs=_encode_attrs(attrs)), ids)
-        for i, (group, ds) in enumerate(groups.items()):
-            registry.check(ds, f"{path}:{group}")
-            _append(name, "a" if attrs or i else "w", group.strip("/") or None, _encode(ds), ids)
+        write = partial(_write_groups, groups, str(beside), attrs)
+        state = os.statvfs(path.parent)
+        if state.f_bavail * state.f_frsize > _SPARE + 2 * sum(ds.nbytes for ds in groups.values()):
+            write()
+        else:
+            _apart(write)
+
+
+def _write_groups(groups: Mapping[str, xr.Dataset], name: str, attrs: Mapping[str, Any] | None) -> None:
+    ids = count()
+    if attrs:
+        _append(name, "w", None, xr.Dataset(attrs=_encode_attrs(attrs)), ids)
+    for i, (group, ds) in enumerate(groups.items()):
+        _append(name, "a" if attrs or i else "w", group.strip("/") or None, _encode(ds), ids)
+
+
+def _apart(write: Callable[[], None]) -> None:
+    """Write in a process of its own: on a disk that fills HDF5 prints pages, or crashes, instead of an error.
+
+    OSError if it does. The child ends with the number of the error.
+    """
+    if not (child := os.fork()):
+        number = 0
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            write()
+        except BaseException as error:
+            found = _ERRNO.search(str(error))  # HDF5 raises one of several errors
+            number = int(found[1]) if found else (error.errno if isinstance(error, OSError) else None) or 255
+        finally:
+            os._exit(number)
+    number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if number == 255:
+        write()  # its error has more to say than a number
+    elif number:
+        number = max(number, 0) or errno.ENOSPC
+        raise OSError(number, os.strerror(number))
 
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:

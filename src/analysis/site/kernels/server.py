@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import BenchbookError
+from analysis.base.files import refusal
 from analysis.site.kernels import PageError
 
 PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
@@ -114,8 +115,12 @@ def run(function: str, given: dict[str, Any]) -> str:
     except (BenchbookError, PageError) as error:
         fault = str(error)
     except BaseException as error:
-        traceback.print_exc()
-        fault = f"{name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}; see the log"
+        fault = refusal(error) if isinstance(error, OSError) else ""
+        if not fault:
+            traceback.print_exc()
+        fault = (
+            fault or f"{name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}; see the log"
+        )
     else:
         return ""
     print(fault, file=sys.stderr)
