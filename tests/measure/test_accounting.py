@@ -193,6 +193,53 @@ def test_accounting__nobody_waits_for_a_job_that_slurm_has_forgotten(
     assert found.states == {"8": "COMPLETED"}
 
 
+@pytest.mark.parametrize(
+    ("squeue", "sdiag", "waits"),
+    [
+        ("exit 1", "DBD Agent queue size: 0", True),  # no answer
+        ("echo '7|COMPLETED'", "DBD Agent queue size: 0", False),
+        (
+            "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1",
+            "DBD Agent queue size: 0",
+            False,
+        ),
+        ("echo '7|COMPLETED'", "DBD Agent queue size: 3", True),  # the accounting is away, or behind
+        ("echo '7|COMPLETING'", "DBD Agent queue size: 0", True),
+        ("echo '7|COMPLETED'; echo '8|RUNNING'", "DBD Agent queue size: 0", True),  # for 8
+        ("echo '7|COMPLETED'", "slurm_get_statistics: Unable to contact", True),
+    ],
+)
+def test_accounting__the_controller_is_witness_where_the_last_jobs_are_forgotten(
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    squeue: str,
+    sdiag: str,
+    waits: bool,
+) -> None:
+    """Both jobs were purged: they have ended, and nothing of them is on its way to the accounting."""
+    put(base, "one", job_id="7", slurm={"start": 1795220851.0})
+    put(base, "two", job_id="8", slurm={"start": 1795221851.0})
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\necho 'JobID|State|Submit|Start|End'\n")
+    stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\n{squeue}\n")
+    stand_in(tmp_path, monkeypatch, "sdiag", f"#!/bin/sh\necho '{sdiag}'\n")
+    now = [0.0]
+
+    def sleep(seconds_: float) -> None:
+        now[0] += seconds_
+
+    stopped = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(accounting, "time", stopped)
+    assert account(base, "c").states == {}
+    said = [int(line.split()[-2]) for line in capsys.readouterr().err.splitlines()]
+    assert said == ([300, 270, 240, 210, 180, 150, 120, 90, 60, 30] if waits else [300])
+    # Who does not wait does not ask either.
+    stand_in(tmp_path, monkeypatch, "sdiag", f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    account(base, "c", patience=0)
+    assert not (tmp_path / "asked").exists()
+
+
 def test_accounting__what_slurm_adds_to_a_final_row_is_kept() -> None:
     """Energy and the end of a clock come late; a state that was final does not run again."""
     row = {"JobID": "7", "Submit": "t", "State": "COMPLETED", "ConsumedEnergyRaw": "", "End": "2"}

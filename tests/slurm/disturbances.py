@@ -39,7 +39,7 @@ _STALL = 8  # s that no write to the disk ends
 _SLOW = 12  # times that the disk stands still, 0.9 s each, with 0.1 s between
 _MEMORY = Path("/sys/fs/cgroup/memory/benchbook-study")
 # What a purge takes from Slurm's database, and what a new one says: of all jobs that have ended.
-_PURGE = "delete from testbed_job_table where time_end > 0"
+PURGE = "delete from testbed_job_table where time_end > 0"
 _OTHERS = "update testbed_job_table set job_name='payroll', derived_es='', state=5 where time_end > 0"
 # Jobs of the partition `urgent` take the nodes of others.
 _PREEMPTION = """\
@@ -123,7 +123,7 @@ class Disturbances:
                     self._stand_still(0.9)
                     time.sleep(0.1)
             case "purge the accounting" | "another database":
-                statement = _PURGE if kind.startswith("purge") else _OTHERS
+                statement = PURGE if kind.startswith("purge") else _OTHERS
                 daemons.ask_database(run, self.cluster.base, statement)
             case "kill the program":
                 return self._kill(job, "program.sh")

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from analysis.measure import workflow
 from analysis.measure.executor import start_command
 
-from . import campaigns, jobs
+from . import campaigns, daemons, disturbances, jobs
 from .campaigns import RESULT, ROOT, accounted, finish, ingest, records, start, use_factors, use_program
 from .cluster import SlurmCluster
 from .machine import until
@@ -56,6 +57,31 @@ def test_books__a_second_database_with_the_same_job_numbers_retracts_nothing(
     assert aside.count("JobName=payroll") == len(numbers)
     # The campaign itself is as it was.
     assert (project / "data/raw/few/sacct.txt").read_text(encoding="utf-8") == table
+
+
+def test_books__nobody_waits_for_jobs_that_were_all_purged(cluster: SlurmCluster, project: Path) -> None:
+    """Slurm's database has no later job, but its controller has nothing more to tell it."""
+    use_program(project, "#!/bin/sh\n" + RESULT.format(ranks=1))
+    use_factors(project, repeats=2)
+    status, said = finish(start(cluster, project), 150)
+    assert status == 0, said
+    numbers = set(accounted(project))
+    (project / "data/raw/few/sacct.txt").unlink()
+    listed = ["sacct", "-n", "-X", "--format=JobID", f"--jobs={','.join(sorted(numbers))}"]
+    for number in numbers:  # which is only after the controller has told their end
+        assert jobs.ended(cluster, number)["State"] == "COMPLETED"
+    daemons.ask_database(cluster.run, cluster.base, disturbances.PURGE)
+    assert cluster.run(listed).stdout == ""
+    begin = time.monotonic()
+    done = cluster.run(
+        [sys.executable, "-m", "analysis.measure.finish", "few"], cwd=project, timeout=250, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    waits = [line for line in done.stderr.splitlines() if "waiting for Slurm's last word" in line]
+    assert waits == ["few: waiting for Slurm's last word on 2 jobs, at most 300 s"]
+    assert 30 <= time.monotonic() - begin < 200  # of which this machine takes what is above 30 s
+    assert len(records(project)) == 2
+    assert {record["reason"] for record in records(project).values()} == {""}
 
 
 def test_books__a_job_that_dies_before_its_first_line_has_a_record(

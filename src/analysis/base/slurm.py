@@ -71,6 +71,12 @@ def states(jobs: Iterable[str], timeout: float = 60) -> dict[str, str]:
     return {job.strip(): state.strip() for job, _, state in rows}
 
 
+def untold(timeout: float = 60) -> int | None:
+    """Return how many messages the controller has yet to tell the accounting; None if it does not say."""
+    found = re.search(r"DBD Agent queue size:\s*(\d+)", shell.run(["sdiag"], timeout).text)
+    return int(found[1]) if found else None
+
+
 def ended(job: str, names: Mapping[str, Any] | None = None) -> str:
     """Ask the accounting for the state in which a job's last start ended; empty if that is not known.
 

@@ -94,11 +94,12 @@ def account(
             if not kept.doubt(job, rows):
                 readings[job].append(rows)
     deadline = time.monotonic() + patience
-    done, forgotten = list[str](), _Forgotten(records)
+    done, forgotten = list[str](), _Forgotten(jobs, records)
     try:
         while jobs:
             if text := _ask(jobs):
-                forgotten.look(by_job(text))
+                if patience >= interval:
+                    forgotten.look(by_job(text))
                 for job, rows in kept.grown(text).items():
                     if not kept.doubt(job, rows):
                         readings[job].append(rows)
@@ -232,27 +233,46 @@ class _Kept:
 
 
 class _Forgotten:
-    """Finds jobs that Slurm has forgotten: two answers lack them, and have a job that began well after them.
+    """Finds jobs that Slurm has forgotten: an answer lacks them after Slurm could only have had them there.
 
-    Slurm's controller tells the database of one start after the other, so a missing one does not come late.
+    That is so if an earlier answer lacked them too and had a job that began well after them: the controller
+    tells the accounting of one start after the other. Or if the controller said since then that the job is
+    not there, or has ended, and that it has told the accounting everything.
     """
 
-    def __init__(self, records: Mapping[str, Records]) -> None:
+    def __init__(self, jobs: Collection[str], records: Mapping[str, Records]) -> None:
         found = {
             job: [section(record, "slurm").get("start") for record in mine] for job, mine in records.items()
         }
         numbers = {job: [at for at in mine if isinstance(at, int | float)] for job, mine in found.items()}
         self._began = {job: max(mine) for job, mine in numbers.items() if mine}
-        self._before = set[str]()
+        self._all = set(jobs)
+        self._told = set[str]()
         self.jobs: set[str] = set()
 
     def look(self, listed: Mapping[str, Rows]) -> None:
         """Take an answer in: the rows of each job."""
+        missing = self._all - set(listed)
+        self.jobs = missing & self._told
         last = max(
             (at for rows in listed.values() for at in moments(rows[0].get("Start"))), default=-math.inf
         )
-        missing = {job for job, at in self._began.items() if job not in listed and at + _CLOCKS < last}
-        self.jobs, self._before = missing & self._before, missing
+        late = {job for job in missing if self._began.get(job, math.inf) + _CLOCKS < last}
+        self._told = self.jobs | late | _all_told(missing - late - self.jobs)
+
+
+def _all_told(jobs: Collection[str]) -> set[str]:
+    """Return those of some jobs of which the controller has told the accounting all that it ever will."""
+    asked = sorted(jobs, key=int)
+    states: dict[str, str] = {}
+    try:
+        for at in range(0, len(asked), _JOBS_AT_ONCE):
+            states |= slurm.states(asked[at : at + _JOBS_AT_ONCE])
+    except slurm.NoAnswerError:
+        return set()
+    # After the states: the end of a job is on its way as soon as it has ended.
+    over = {job for job in asked if slurm.terminal(states.get(job, "COMPLETED"))}
+    return over if over and slurm.untold() == 0 else set()
 
 
 def merged(kept: Rows, news: Rows) -> Rows:
