@@ -15,6 +15,7 @@ import pytest
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.finding import Finding
+from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
@@ -173,6 +174,22 @@ def test_search__a_statement_is_of_the_strata_that_bear_it() -> None:
     assert found[DIFFERS].question.select["nodes"] == 2
     assert "b is 1.500 times as fast as a in app, on 2 nodes (1.4" in found[DIFFERS].sentence
     assert "equal within 5 % in app, on 1 node" in found[EQUAL].sentence
+
+
+@pytest.mark.parametrize(("slow", "fast"), [("1GbE", "FDR"), ("FDR", "1GbE")])
+def test_search__a_difference_is_what_its_question_finds(slow: str, fast: str) -> None:
+    """It is taken from the test of the pair; its claim asks the campaign, and must find the same."""
+    rows = [
+        row
+        for nodes in (2, 4)
+        for link, middle in ((slow, 100.0), (fast, 150.0 * nodes))
+        for row in rates(middle, interconnect=link, nodes=nodes)
+    ]
+    own = campaign(rows)
+    found = [one for one in conclusions(own) if one.word == DIFFERS and one.question.compare is not None]
+    assert len(found) >= 1
+    for one in found:
+        assert one.finding in findings(one.question, own)
 
 
 def test_search__three_levels_in_order() -> None:

@@ -26,6 +26,7 @@ _TABLES = 9999  # drawn for the chance of a small one
 # Groups that are nearer than this, on logarithms, would change no conclusion.
 LEAST = 0.025
 _DRAWS, _SEED = 4_000, 20_261_123
+_ORDERS, _PORTION = 2_000, 200  # in which a step along time is sought, and how many of them at a time
 _MOST = 60  # of more values as many quantiles stand for them
 _MANY = 400  # values whose farthest one is known without simulation, and of whose pairs few are enough
 FEWEST = 3  # values of a cell that are looked at
@@ -312,10 +313,8 @@ def _by_time(x: Array, times: Array) -> Split | None:
         found: Array = np.abs(np.cumsum(rows - y.mean(), axis=1)[:, :-1]) / weights
         return found
 
-    of_chance = np.concatenate([steps(rows).max(axis=1) for rows in shuffled([y], 2_000, (_SEED, n))])
     own = steps(y[None])[0]
-    p_step = float((1 + np.sum(of_chance >= own.max() - 1e-12)) / 2_001)
-    if min(p_tau, p_step) * 2 > RATE:
+    if p_tau * 2 > RATE and not _by_no_chance(steps, y, float(own.max())):
         return None
     cut = int(cuts[int(np.argmax(own))])
     labels = np.empty(n, dtype=int)
@@ -326,6 +325,17 @@ def _by_time(x: Array, times: Array) -> Split | None:
     if abs(apart) < LEAST:
         return None
     return Split("trend", (cut, n - cut), apart, tuple(int(one) for one in labels))
+
+
+def _by_no_chance(steps: Callable[[Array], Array], y: Array, own: float) -> bool:
+    """Tell whether chance seldom makes a step as clear; it is drawn until the answer is known."""
+    most = RATE / 2 * (_ORDERS + 1) - 1
+    seen = 0
+    for rows in shuffled([y], _ORDERS, (_SEED, len(y)), portion=_PORTION):
+        seen += int(np.count_nonzero(steps(rows).max(axis=1) >= own - 1e-12))
+        if seen > most:
+            return False
+    return True
 
 
 def _slope(y: Array) -> float:

@@ -25,14 +25,21 @@ def drawn(parts: Sequence[Array], times: int, rng: np.random.Generator) -> Itera
         yield np.concatenate([rng.permuted(np.tile(part, (len(rows), 1)), axis=1) for part in parts], axis=1)
 
 
-def shuffled(parts: Sequence[Array], times: int, seed: tuple[int, ...]) -> Iterator[Array]:
-    """Draw orders as `drawn` does; those of a seed are the same ones for all parts of these sizes."""
+def shuffled(
+    parts: Sequence[Array], times: int, seed: tuple[int, ...], *, portion: int = 0
+) -> Iterator[Array]:
+    """Draw orders as `drawn` does; those of a seed are the same ones for all parts of these sizes.
+
+    Of few values they come at once, or so many at a time as a `portion` has.
+    """
     sizes = tuple(map(len, parts))
     if times * sum(sizes) > _AT_ONCE:
         yield from drawn(parts, times, np.random.default_rng(seed))
     else:
         places = permutations(seed, sizes, times)
-        yield np.concatenate([part[own] for part, own in zip(parts, places, strict=True)], axis=1)
+        for at in range(0, times, portion or times):
+            some = (own[at : at + (portion or times)] for own in places)
+            yield np.concatenate([part[own] for part, own in zip(parts, some, strict=True)], axis=1)
 
 
 @lru_cache(maxsize=16)

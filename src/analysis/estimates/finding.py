@@ -20,6 +20,7 @@ Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
 DAY, ORDER, HOST = "day", "order", "host"
 _DAY = 86_400 * 10**9  # ns
+_FEW = 30  # runs of which all columns are made objects sooner than some are chosen
 _TALL = 1_000  # runs whose factors are compared one after the other: all at once are as many objects
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
 ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
@@ -139,7 +140,11 @@ def _table(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.object_]:
     """Return some columns of few runs as objects: it takes longer to get each column than to compare it."""
     # And longer to choose columns by name.
     at = {name: place for place, name in enumerate(frame.columns.tolist())}
-    found: NDArray[np.object_] = frame.take([at[name] for name in names], axis=1).to_numpy(dtype=object)
+    places = [at[name] for name in names]
+    if len(frame) <= _FEW:  # and of a few rows longer than to make objects of all
+        few: NDArray[np.object_] = frame.to_numpy(dtype=object)[:, places]
+        return few
+    found: NDArray[np.object_] = frame.take(places, axis=1).to_numpy(dtype=object)
     return found
 
 
@@ -163,6 +168,9 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
 
     Generated runs have none either: their dates are made up, and no day did anything to them.
     """
+    if "day" in part:  # runs that were measured have it
+        days: NDArray[np.int64] = part["day"].to_numpy()
+        return days
     if "start" not in part or (part["evidence"].to_numpy() == "synthetic").any():
         return np.full(len(part), NO_DAY)
     start = part["start"].to_numpy().astype("datetime64[D]")

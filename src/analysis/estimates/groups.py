@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import group_name, parted
+from analysis.estimates.finding import group_name, measuring_days, parted
 from analysis.estimates.measures import MEASURES, Spec
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS, FOLLOWS
@@ -55,10 +55,11 @@ def level_question(
 
 
 def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
-    """Measure the runs that a question selects: one row a run, factors and ``value`` times the scale.
+    """Measure the runs that a question selects: one row a run, factors, ``value`` and ``day``.
 
-    Measures of a profile take the runs of the campaign's profiler, unless the question names one. Raises
-    `NotCoveredError` if no selected run has a value, ValueError if there is no such measure.
+    Values are times the question's scale. Measures of a profile take the runs of the campaign's profiler,
+    unless the question names one. Raises `NotCoveredError` if no selected run has a value, ValueError if
+    there is no such measure.
     """
     if question.variable not in MEASURES:
         raise ValueError(f"{question.variable!r} is no measure; take one of {', '.join(sorted(MEASURES))}")
@@ -68,8 +69,10 @@ def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
         selection["profiler"] = campaign.profiler
     runs = campaign.select(selection, timing=spec.timing)
     found = spec.compute(campaign, runs, question.members) * question.scale
-    own = found.to_numpy() if found.index.equals(pd.Index(runs["run"])) else runs["run"].map(found)
-    frame = runs.assign(value=own)
+    each = len(found) == len(runs) and bool((found.index.to_numpy() == runs["run"].to_numpy()).all())
+    own = found.to_numpy() if each else runs["run"].map(found).to_numpy()
+    frame = runs.copy(deep=False)
+    frame["value"], frame["day"] = own, measuring_days(runs)
     known = frame["value"].notna().to_numpy()
     frame = frame.copy() if known.all() else frame[known]  # a copy has one block a type, as in Campaign.frame
     if frame.empty:

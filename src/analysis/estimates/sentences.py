@@ -17,7 +17,7 @@ from analysis.base.words import Level, attached, capitalised, in_order, percent,
 from analysis.estimates import scaling
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
-from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
+from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said, varying
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
@@ -149,7 +149,7 @@ class Statement:
         compare = self.question.compare
         moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
         runs = self.campaign.valid_of(*self.given.get("application", []))
-        main = [name for name in _MAIN if runs[name].nunique() > 1]
+        main = varying(runs, _MAIN)
         apart = self._distinguishing() if self.decided else []
         main = [name for name in main if len(self.given.get(name, ())) == 1]
         if self.given.get("nodes") == [1] and "interconnect" in main:  # on one node no link is used
@@ -266,7 +266,8 @@ class Statement:
             return ", ".join([*by, *(f"any {label(name)}" for name in campaign.pool)])
         parts = ("cluster", *BY_NAME["cluster"].parts, "ranks_per_node")
         names = [name for name in parts if name in asked.compare.varying]
-        names = names if asked.compare.factor != "nodes" else []  # a link joins several nodes alone
+        if not names or asked.compare.factor == "nodes":  # a link joins several nodes alone
+            return ""
         runs = campaign.runs
         runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
         words = []

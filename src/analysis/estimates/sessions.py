@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,10 +45,9 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     spec, compare = MEASURES.get(question.variable), question.compare
     if compare is None or spec is None or spec.exact or not spec.timing or campaign.evidence in OF_DRAWS:
         return ""
-    runs, names = _ordered(campaign)
-    places = names.get_indexer_for(pd.Index(finding.runs, dtype=object))
-    own = runs.iloc[np.unique(places[places >= 0])]
-    if own["when"].isna().any():
+    runs, places = _ordered(campaign)
+    own = runs.iloc[sorted({places[run] for run in finding.runs if run in places})]
+    if np.isnan(own["when"].to_numpy()).any():
         return UNKNOWN_ORDER
     parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
     kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
@@ -58,16 +56,17 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
 
 
-def _ordered(campaign: Campaign) -> tuple[pd.DataFrame, pd.Index[Any]]:
+def _ordered(campaign: Campaign) -> tuple[pd.DataFrame, Mapping[str, int]]:
     """Return the runs whose times count with ``when``, NaN if not known, and the number of their session.
 
-    And their names, in which they are looked up.
+    And the place of each by its name.
     """
     if "sessions" not in campaign.judged:
         runs = campaign.runs
         runs = runs[runs["valid"] & runs["timing"]]
-        campaign.judged["sessions"] = runs.assign(**times(runs)), pd.Index(runs["run"])
-    found: tuple[pd.DataFrame, pd.Index[Any]] = campaign.judged["sessions"]
+        places = {run: at for at, run in enumerate(runs["run"].tolist())}
+        campaign.judged["sessions"] = runs.assign(**times(runs)), places
+    found: tuple[pd.DataFrame, Mapping[str, int]] = campaign.judged["sessions"]
     return found
 
 

@@ -1,8 +1,9 @@
 """Drafts of conclusions: from what was tested, strata that share an outcome are one; and from measures."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ Fact = tuple[str, Question, str]
 def of_pairs(series: Series, campaign: Campaign) -> Iterator[ConclusionDraft]:
     """Combine the strata in which a pair of levels has the same outcome."""
     universe = [trial.finding.stratum for trial in series.trials]
+    turned = cache(lambda: series.plan.answers(series.other, series.one, campaign))
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
         up = trial.up if trial.word in (DIFFERS, CONFOUNDED, SESSION, UNORDERED) else True
@@ -63,10 +65,12 @@ def of_pairs(series: Series, campaign: Campaign) -> Iterator[ConclusionDraft]:
         trials = [series.trials[at] for at in chosen]
         if word in STANDING:
             for select, fits in regions(universe, chosen):
-                yield _pair(series, word, up, [series.trials[at] for at in fits], chosen=select)
+                own = [series.trials[at] for at in fits]
+                found = _seen(up, own, turned) if word == DIFFERS else ()
+                yield _pair(series, word, up, own, chosen=select, found=found)
         elif word != PASSED and (word != UNKNOWN or not series.plan.aliased):
             up = 2 * sum(trial.up for trial in trials) >= len(trials)  # the side ahead more often comes first
-            yield _pair(series, word, up, trials, found=_seen(series, up, trials, campaign))
+            yield _pair(series, word, up, trials, found=_seen(up, trials, turned))
     if {(DIFFERS, up, ()) for up in (True, False)} <= kinds.keys():
         yield _crossing(series)
 
@@ -84,13 +88,15 @@ def _pair(series: Series, word: str, up: bool, trials: Sequence[Trial], **more: 
     )  # fmt: skip
 
 
-def _seen(series: Series, up: bool, trials: Sequence[Trial], campaign: Campaign) -> list[Finding]:
-    """Return what was found of a pair in some strata, from the side that comes first."""
+def _seen(up: bool, trials: Sequence[Trial], turned: Callable[[], list[Finding]]) -> list[Finding]:
+    """Return what was found of a pair in some strata, from the side that comes first.
+
+    `turned` asks the pair from its other side.
+    """
     if up:
         return [trial.finding for trial in trials]
     strata = [trial.finding.stratum for trial in trials]
-    turned = series.plan.answers(series.other, series.one, campaign)
-    return [one for one in turned if one.stratum in strata]
+    return [one for one in turned() if one.stratum in strata]
 
 
 def _crossing(series: Series) -> ConclusionDraft:

@@ -61,7 +61,7 @@ class Series:
 
 def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
     """Test every pair of a plan in every stratum that has both."""
-    values = plan.frame.set_index("run", drop=False)
+    places = {run: at for at, run in enumerate(plan.frame["run"].tolist())}
     for one, other in plan.pairs:
         try:
             found = plan.answers(one, other, campaign)
@@ -69,8 +69,8 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
             continue  # a side would mix things: nothing can be said of it alone
         trials = []
         for each in found:
-            runs = values.loc[list(each.runs)]
-            if (runs["value"] > 0).all():  # of what is zero or less there is no ratio
+            runs = plan.frame.iloc[[places[run] for run in each.runs]]
+            if (runs["value"].to_numpy() > 0).all():  # of what is zero or less there is no ratio
                 passed = bool(plan.ends) and plan.ends.get(stratum_key(each.stratum)) != (one, other)
                 trials.append(trial_of(plan, each, runs, one, PASSED if passed else UNKNOWN))
         if trials:
@@ -79,14 +79,16 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
 
 def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word: str = UNKNOWN) -> Trial:
     """Test the runs of a level of the plan's factor against the others, unless it is `PASSED`."""
-    first = runs[plan.factor] == one
+    first = runs[plan.factor].to_numpy() == one
     top, bottom = runs[first], runs[~first]
     few = min(len(top), len(bottom)) < FEWEST or not np.isfinite(finding.estimate.value)
     if few or word == PASSED:
         return Trial(finding, top, bottom, word=word)
     between = finding.confounded is not None and DAY in finding.confounded.causes
     p = p_of_difference(top, bottom, between_days=between)
-    return Trial(finding, top, bottom, p, equality(plan.measured.variable, MARGIN, top, bottom).p)
+    # Tested already where an end of its interval is within the margin.
+    equal = finding.equivalence or equality(plan.measured.variable, MARGIN, top, bottom)
+    return Trial(finding, top, bottom, p, equal.p)
 
 
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:
