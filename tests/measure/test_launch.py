@@ -232,6 +232,59 @@ def test_launch__good_run_is_recorded_and_read_back(project: Project) -> None:
     assert (folder / "run.json").stat().st_mtime_ns == stamp
 
 
+# What Open MPI 4.1.4 wrote where two of its starts met on one node.
+IN_ITS_WAY = """\
+A call to mkdir was unable to create the desired directory:
+
+  Directory: /tmp/ompi.vm.0
+  Error:     File exists
+
+  orte_session_dir failed
+  --> Returned value Error (-1) instead of ORTE_SUCCESS
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("times", "starts", "reason"),
+    [
+        (2, 3, ""),
+        (9, 5, "exit code 1: the launcher could not make its folder: orte_session_dir failed"),
+    ],
+)
+def test_launch__a_launcher_that_another_start_was_in_the_way_of_starts_once_more(
+    project: Project, times: int, starts: int, reason: str
+) -> None:
+    started = project()
+    way, count = started.base / "way", started.base / "count"
+    way.write_text(IN_ITS_WAY, encoding="utf-8")
+    fails = f'echo "$$" >>{count}; [ $(wc -l <{count}) -gt {times} ] || {{ cat {way} >&2; exit 1; }}\n'
+    # Who asks for its version is not counted.
+    (started.base / "mpirun").write_text(
+        MPIRUN.replace("ranks=$2\n", f"ranks=$2\n[ $# -lt 2 ] || {{ {fails.strip()}; }}\n"), encoding="utf-8"
+    )
+    status, said = started.launch()
+    assert status == int(bool(reason)), said
+    assert len(count.read_text(encoding="utf-8").splitlines()) == starts
+    assert said.count("was in the way; no rank has begun, once more") == starts - 1
+    # What each has said is in the log of the run.
+    assert said.count("Directory: /tmp/ompi.vm.0") == starts - 1
+    (record,) = started.records().values()
+    assert record["reason"] == reason
+
+
+@pytest.mark.slow
+def test_launch__a_launcher_fails_for_good_once_a_rank_has_begun(project: Project) -> None:
+    started = project("echo x >>{base}/count; echo orte_session_dir failed >&2; exit 1")
+    program = started.base / "program"
+    program.write_text(
+        program.read_text(encoding="utf-8").replace("{base}", str(started.base)), encoding="utf-8"
+    )
+    status, said = started.launch()
+    assert (status, "once more" in said) == (1, False)
+    assert (started.base / "count").read_text(encoding="utf-8") == "x\n"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "code", "reason"),

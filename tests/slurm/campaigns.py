@@ -190,6 +190,27 @@ def records(base: Path) -> dict[str, dict[str, Any]]:
     return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
 
 
+def why(base: Path, characters: int = 1500) -> str:
+    """Return what failed records say, with the ends of what their programs printed and of all logs."""
+    parts = []
+    for path in [
+        *sorted((base / "data/raw").glob("*/runs/*/run.json")),
+        *sorted((base / RUNNING).glob("*/1")),
+    ]:
+        folder = path if path.is_dir() else path.parent
+        reason = "still measured" if path.is_dir() else json.loads(path.read_text(encoding="utf-8"))["reason"]
+        if reason:
+            parts.append(f"{folder.relative_to(base)}: {reason}")
+            parts += [_end(folder / name, characters) for name in ("stdout.txt", "stderr.txt")]
+    parts += [_end(path, characters) for path in sorted((base / "results/logs").rglob("*.log"))]
+    return "\n".join(filter(None, parts))
+
+
+def _end(path: Path, characters: int) -> str:
+    text = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+    return f"--- {path.name}, the end\n{text[-characters:]}" if text else ""
+
+
 def accounted(base: Path) -> dict[str, str]:
     """Return job -> state by the campaign's ``sacct.txt``."""
     table = (base / "data/raw/few/sacct.txt").read_text(encoding="utf-8").splitlines()

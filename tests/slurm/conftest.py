@@ -48,9 +48,12 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Cancel what a failed test leaves in the queue: it is not to fail the tests after it."""
+    """Show why runs of a failed test failed; cancel what it leaves in the queue, for the tests after it."""
     report = yield
-    running = getattr(item, "funcargs", {}).get("cluster")
+    given = getattr(item, "funcargs", {})
+    if report.failed and isinstance(project := given.get("project"), Path):
+        report.sections.append(("records and logs of the project", campaigns.why(project)))
+    running = given.get("cluster")
     if report.failed and isinstance(running, SlurmCluster):
         running.run(["scancel", "--user=root"], check=False)
     return report

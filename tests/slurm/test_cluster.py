@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from . import daemons, host, jobs, traces
+from . import campaigns, daemons, host, jobs, traces
 from .cluster import SlurmCluster, burst
 from .daemons import CONTROL
 from .machine import ClusterError, until
@@ -157,6 +157,21 @@ def test_host__says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(host, "SEARCH_PATH", "/nonexistent")
         assert host.missing().startswith("no slurmctld, slurmd, slurmdbd")
         assert host.missing().endswith("run tests/slurm/install.sh")
+
+
+def test_campaigns__a_failed_test_shows_reasons_and_ends_of_outputs(tmp_path: Path) -> None:
+    folder = tmp_path / "data/raw/few/runs/a.failed-1"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"reason": "exit code 1"}', encoding="utf-8")
+    (folder / "stderr.txt").write_text("x" * 20 + "File exists\n", encoding="utf-8")
+    (tmp_path / "data/raw/few/runs/b").mkdir()
+    (tmp_path / "data/raw/few/runs/b/run.json").write_text('{"reason": ""}', encoding="utf-8")
+    expected = "data/raw/few/runs/a.failed-1: exit code 1\n--- stderr.txt, the end\nFile exists"
+    assert campaigns.why(tmp_path, 11) == expected
+    work = tmp_path / campaigns.RUNNING / "c/1"
+    work.mkdir(parents=True)
+    (work / "stdout.txt").write_text("step 1\n", encoding="utf-8")
+    assert f"{work.relative_to(tmp_path)}: still measured" in campaigns.why(tmp_path, 11)
 
 
 def test_machine__refuses_commands_once_it_is_off(cluster: SlurmCluster) -> None:

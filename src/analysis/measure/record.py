@@ -50,6 +50,7 @@ _CAUSES = {
     "a library is missing": re.compile(r"error while loading shared libraries"),
     "out of memory": re.compile(r"(?i)oom[-_ ]?kill|out of memory|cannot allocate memory|std::bad_alloc"),
     "the program is missing": re.compile(r"(?i)command not found|could not (?:find|access) the executable"),
+    "the launcher could not make its folder": re.compile(r"orte_session_dir failed"),
     "the launcher refuses root": re.compile(r"attempt to run as root"),
     "the program is not for this machine": re.compile(r"(?i)exec format error|cannot execute binary file"),
 }

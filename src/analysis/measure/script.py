@@ -56,6 +56,12 @@ ${environment}
 # Seconds since the node's start: a clock that nobody sets.
 uptime() { read -r up _ </proc/uptime && echo "$$up"; }
 
+# Tell whether Open MPI 4 did not start because of another one: each removes the folder of all on its node if
+# that is empty, and a second one can have made it for itself at that moment. No rank has begun then.
+in_its_way() {
+    [ -z "$$(ls -A .binding)" ] && grep -qs "orte_session_dir failed" stderr.txt
+}
+
 # job FOLDER COMMAND...: run the command there; note start, end and exit status; hand TERM over to it.
 job() {
     cd -- "$$1" || exit 98
@@ -64,16 +70,23 @@ job() {
     asked=
     # Before the command: a TERM that arrives while it starts would end this shell without its status.
     trap 'asked=1; kill -TERM $$child 2>/dev/null' TERM INT
-    uptime >.clock 2>/dev/null
-    date +%s.%N >.start
-    "$$@" >stdout.txt 2>stderr.txt </dev/null &
-    child=$$!
-    [ -z "$$asked" ] || kill -TERM "$$child" 2>/dev/null
-    wait "$$child"
-    status=$$?
-    while kill -0 "$$child" 2>/dev/null; do
+    for left in 4 3 2 1 0; do
+        uptime >.clock 2>/dev/null
+        date +%s.%N >.start
+        "$$@" >stdout.txt 2>stderr.txt </dev/null &
+        child=$$!
+        [ -z "$$asked" ] || kill -TERM "$$child" 2>/dev/null
         wait "$$child"
         status=$$?
+        while kill -0 "$$child" 2>/dev/null; do
+            wait "$$child"
+            status=$$?
+        done
+        [ "$$left" -gt 0 ] && [ -z "$$asked" ] && [ "$$status" -ne 0 ] && in_its_way || break
+        echo "$$PWD: another start of Open MPI on a node was in the way; no rank has begun, once more" >&2
+        cat stderr.txt >&2
+        sleep "1.$$RANDOM" # two that met do not meet again
+        [ -z "$$asked" ] || break
     done
     printf '%s %s\\n' "$$(date +%s.%N)" "$$status" >.end
     # With the processor time of what this shell has started.
