@@ -937,6 +937,62 @@ def outputs_of_repeats_swapped(copy: Copy) -> None:
     copy.write("runs/060/stdout.txt", one)
 
 
+# ---- a whole start, and what is left of it
+
+
+def second_start(copy: Copy) -> list[str]:
+    """Remove the runs of the later of the two starts; return their jobs."""
+    later = max(copy.records(), key=lambda one: one["start"])["slurm"]["job_name"]
+    gone = [one for one in copy.records() if one["slurm"]["job_name"] == later]
+    assert 0 < len(gone) < len(copy.records())
+    for one in gone:
+        shutil.rmtree(copy.folder / "runs" / one["run"])
+    return [str(one["job_id"]) for one in gone]
+
+
+def forget(copy: Copy, *jobs: str) -> None:
+    copy.edit("sacct.txt", rf"^(?:{'|'.join(jobs)})(?:\.\w+)?\|.*\n", "")
+
+
+@lie("vm-openatom", r"sacct\.txt:\d+: lists job 5 of run openatom-water-32m-70ry-3x2\S+, which no start that")
+def start_removed(copy: Copy) -> None:
+    second_start(copy)
+
+
+@lie("vm-openatom", r"campaign\.txt:4: asks for nodes 3, 6 in messages, and no run has them;")
+def start_and_its_jobs_removed(copy: Copy) -> None:
+    forget(copy, *second_start(copy))
+
+
+@lie("vm-ranks", r"campaign\.txt:\d+: asks for 3 repetitions of growing; 6 of 6 cells have 2;")
+def last_round_removed(copy: Copy) -> None:
+    for record in copy.records(repeat=3):
+        shutil.rmtree(copy.folder / "runs" / record["run"])
+    forget(copy, "10", "11")
+
+
+@lie("vm-ranks", r"runs:0: order goes up to 36, and no run has 1 to 12;")
+def first_round_removed(copy: Copy) -> None:
+    for record in copy.records(repeat=1):
+        shutil.rmtree(copy.folder / "runs" / record["run"])
+    forget(copy, "6", "7")
+    for record in copy.records():
+        copy.change(record["run"], repeat=record["repeat"] - 1)
+
+
+# ---- states of jobs that several runs share
+
+
+@lie("vm-lulesh", r"fb36c177-r03/run\.json:\d+: ended well by its record, its step 3\.2 is FAILED;")
+def step_of_a_shared_job_failed(copy: Copy) -> None:
+    copy.edit("sacct.txt", r"^(3\.2\|.*?\|)COMPLETED\|0:0", r"\1FAILED|1:0")
+
+
+@lie("vm-lulesh", r"deb8d7a2-r08/run\.json:\d+: says exit code 3, its job 8 is COMPLETED;")
+def run_of_a_shared_job_failed(copy: Copy) -> None:
+    copy.change("lulesh-s20-1x1-deb8d7a2-r08", exit_code=3)
+
+
 # ---- scripts of runs
 
 

@@ -9,10 +9,11 @@ from analysis.datasets.witnesses import (
     likeness,
     names,
     sequence,
+    starts,
     watts,
 )
 from analysis.datasets.witnesses.hearing import REGISTRY, examine
 
-MODULES = (sequence, accounts, clocks, durations, layout, names, likeness, exchanges, watts)
+MODULES = (sequence, starts, accounts, clocks, durations, layout, names, likeness, exchanges, watts)
 
 __all__ = ["MODULES", "REGISTRY", "examine"]

@@ -18,6 +18,8 @@ from analysis.schema.records import section
 # What holds for so many is a rule, from which the rest departs.
 _RULE = 0.9
 _FEWEST = 4
+# No job is shared by so many runs.
+_MANY = 100_000
 # Slurm counts whole seconds, and starts steps after the job; s.
 _TURN = 2.0
 _SLACK = 60.0  # s, by which clocks of one cluster differ
@@ -33,18 +35,46 @@ _TIMES, _ROOM = 4.0, 1e9
 def states_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find runs that ended well by their record and not by Slurm's, or the other way.
 
-    A job of several runs fails if any of them does, which then runs again in another job.
+    A job of several runs fails if any of them does, which then runs again in another job: of a run that ended
+    well its own step speaks, not the job.
     """
+    steps = _steps_of_runs(case)
     for run in case.runs:
-        job = case.jobs.get(run.job) if run.job else None
+        job = case.jobs.get(run.account) if run.account else None
         if job is None or job["state"] in ("", "RUNNING", "PENDING"):
             continue
-        if run.ended and job["state"] != "COMPLETED":
-            what = f"ended well by its record, its job {run.job} is {job['state']}"
+        shared = run.account != run.job
+        step, state = steps.get(run.name, ("", "COMPLETED")) if shared else ("", job["state"])
+        whose = f"its step {step}" if step else f"its job {run.account}"
+        if run.ended and state != "COMPLETED":
+            what = f"ended well by its record, {whose} is {state}"
             yield case.of_run(run, what, "correct exit_code; the run does not count", key="exit_code")
         elif run.row["exit_code"] > 0 and job["state"] == "COMPLETED" and not run.extra.get("reason"):
-            what = f"says exit code {run.row['exit_code']}, its job {run.job} is COMPLETED"
+            what = f"says exit code {run.row['exit_code']}, its job {run.account} is COMPLETED"
             yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
+
+
+def _steps_of_runs(case: Hearing) -> Mapping[str, tuple[str, str]]:
+    """Return the step of each run of a shared job, and its state, if the job has as many steps as runs."""
+    steps: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for frame in case.accounts.values():
+        for job, step, state in zip(frame["job_id"], frame["step"], frame["state"], strict=True):
+            if str(step).isdecimal():
+                steps[str(job)].append((int(step), str(state)))
+    found: dict[str, tuple[str, str]] = {}
+    for job, runs in _by_job(case).items():
+        told = max(shared_by(run) for run in runs)
+        own = sorted({*steps.get(job, ())})
+        if len(runs) == told == len(own) > 1:
+            pairs = zip(runs, own, strict=True)
+            found |= {run.name: (f"{job}.{step}", state) for run, (step, state) in pairs}
+    return found
+
+
+def shared_by(run: Testimony) -> int:
+    """Return how many runs shared the job of a run, by its record; 0 if it does not say."""
+    told = run.section("slurm").get("runs")
+    return told if isinstance(told, int) and told < _MANY else 0
 
 
 def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:

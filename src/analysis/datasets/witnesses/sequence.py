@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
-from analysis.datasets.witnesses.accounts import waits
+from analysis.datasets.witnesses.accounts import shared_by, waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.records import IMPORTED
 
@@ -26,8 +26,6 @@ _FEWEST = 4
 _NUMBERED = 10
 # Jobs start out of turn by the seconds that Slurm takes; s.
 _TURN = 2.0
-# No job is shared by so many runs.
-_MANY = 100_000
 # Edges of runs are those of Slurm's seconds, s.
 _BLUR = 1.0
 # From the start of a job to that of its run, at most, s.
@@ -70,7 +68,7 @@ def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
             shared[run.account].append(run)
     short_of = {}
     for job, runs in shared.items():
-        wanted = {str(number) for number in range(1, 1 + max(map(_told, runs)))}
+        wanted = {str(number) for number in range(1, 1 + max(map(shared_by, runs)))}
         if lacking := wanted - {run.job.partition(":")[2] for run in runs}:
             short_of[job] = len(wanted), sorted(lacking, key=int)
     # A run that another job has measured meanwhile is one of that job.
@@ -79,11 +77,6 @@ def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
             there = listed(f"{job}:{number}" for number in numbers)
             what = f"says that {told} runs shared job {job}, and there is no run {there}"
             yield case.of_run(shared[job][0], what, _REMOVED, key="runs")
-
-
-def _told(run: Testimony) -> int:
-    told = run.section("slurm").get("runs")
-    return told if isinstance(told, int) and told < _MANY else 0
 
 
 def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
