@@ -164,7 +164,7 @@ def test_five_runs_have_the_same_interval_everywhere(n: int) -> None:
     assert check(made) == (1, 1)
     (one,) = conclusions(made)
     assert one.sentence.startswith("fast is 1.2")
-    assert ("at 94 %" in one.sentence) == (n == 5)
+    assert ("94 % interval" in one.sentence) == (n == 5)
 
 
 APP = {"application": "app"}

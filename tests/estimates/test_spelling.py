@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 
+from analysis.estimates import tables
 from analysis.estimates.spelling import ahead, alternatives, noun, place, spell_all
 from analysis.estimates.stats import Estimate
 from tests.estimates.hand import campaign, repeats
@@ -56,3 +60,12 @@ def test_spell_all__of_exact_values_has_no_intervals() -> None:
     assert spell_all([exact[0], Estimate(2.0, 1.5, 2.5, 6, None, 0.95)]) == (
         "1 to 2.00", "intervals from 1.00 to 2.50"
     )  # fmt: skip
+
+
+def test_named__a_table_has_the_campaigns_own_names_and_keeps_its_other_columns() -> None:
+    own = replace(campaign(repeats([1.0, 1.1])), names={"interconnect": {"veth": "the open link"}})
+    frame = pd.DataFrame({"interconnect": ["veth", "ib-fdr"], "value": [1.0, 2.0]})
+    found = tables.named(own, frame, "interconnect")
+    assert list(found["interconnect"]) == ["the open link", "FDR InfiniBand"]
+    assert list(found["value"]) == [1.0, 2.0]
+    assert list(frame["interconnect"]) == ["veth", "ib-fdr"]

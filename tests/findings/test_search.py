@@ -126,7 +126,7 @@ def test_search__few_runs_are_never_more_than_they_are(n: int, word: str) -> Non
     if n == 1:
         assert one.sentence == "b is 2.00 times as fast as a in app, from one value each"
     if n == 5:
-        assert "at 94 %" in one.sentence
+        assert "94 % interval" in one.sentence
 
 
 def test_search__four_runs_a_side_cannot_be_told_from_chance_at_five_percent_of_many() -> None:

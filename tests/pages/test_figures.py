@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 from analysis.base.errors import ConfigError
+from analysis.estimates.campaign import load_campaign
+from analysis.estimates.spelling import display
 from analysis.pages import figures
 from analysis.pages.figures import bars as counts
 from analysis.pages.figures.style import HUES, hue_names, looks
@@ -348,6 +350,10 @@ def test_colour__links_of_the_same_rate_share_theirs() -> None:
     assert figures.colour("veth-1gbit") == figures.colour("1gbe")
     assert figures.colour("veth-10gbit") == figures.colour("10gbe")
     assert figures.colour("veth-open") == figures.colour("ib-fdr")
+    for name in ("1gbit", "10gbit"):  # under the name that the campaign gives it too
+        named = display(load_campaign("vm-hpcg"), "interconnect", f"veth-{name}")
+        assert named.startswith("the link of")
+        assert figures.colour(named) == figures.colour(f"veth-{name}")
 
 
 def test_svg__labels_of_a_logarithmic_axis_are_letters() -> None:

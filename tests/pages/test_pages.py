@@ -98,7 +98,7 @@ def test_questions__below_four_runs_there_is_no_side() -> None:
     # All of 20 to 24 over all of 10 to 12, at 1 - 2^-2.
     assert found.sentences == [
         "There are too few runs to compare FDR InfiniBand with 10GbE in LS-DYNA "
-        "(2.00 times, 1.67 to 2.40, at 75 %; 10GbE: 22 s)."
+        "(2.00 times, 1.67 to 2.40, 75 % interval; 10GbE: 22 s)."
     ]
     assert found.table[["low", "high", "confidence"]].iloc[0].tolist() == pytest.approx([20 / 12, 2.4, 0.75])
 
@@ -108,7 +108,7 @@ def test_questions__five_runs_have_an_interval_and_its_level() -> None:
     rows += runs([20.0, 21.0, 22.0, 23.0, 24.0], nodes=2, interconnect="10gbe")
     found = pages.compare(campaign(rows), "interconnect", "10gbe")
     assert found.sentences == [
-        "FDR InfiniBand is 2.00 times as fast as 10GbE in LS-DYNA (1.67 to 2.40, at 94 %; 10GbE: 22 s)."
+        "FDR InfiniBand is 2.00 times as fast as 10GbE in LS-DYNA (1.67 to 2.40, 94 % interval; 10GbE: 22 s)."
     ]
     assert found.description(found.parts[0]).endswith("medians of 5 runs with 94 % intervals")
 

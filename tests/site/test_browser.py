@@ -43,14 +43,14 @@ def test_board__filters_from_the_address(
     browser.open(index + fragment)
     browser.until(f"({SHOWN}).length === {len(claims)}")
     assert browser.run(SHOWN) == claims
-    assert browser.run(COUNT) == f"{len(claims)} of 38"
+    assert browser.run(COUNT) == f"{len(claims)} of 38 rows"
     assert browser.errors == []
 
 
 def test_board__a_filter_that_nothing_passes_says_what_to_do(browser: Browser, index: str) -> None:
     browser.open(index + "#?report=hpcg2014&topic=Energy")
     browser.until(f"{COUNT}.startsWith('0 of 38')")
-    assert browser.run(COUNT) == "0 of 38. No claim passes all filters: clear one of them"
+    assert browser.run(COUNT) == "0 of 38 rows. No claim passes all filters: clear one of them"
     assert browser.run("document.querySelectorAll('.group:not([hidden])').length") == 0
 
 

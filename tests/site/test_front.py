@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import ConfigError
+from analysis.claims.model import Report
 from analysis.claims.verdict import Verdict
 from analysis.site import board as scoreboard
 from analysis.site import front
@@ -48,7 +49,7 @@ def test_card__is_the_verdict_its_number_what_it_rests_on_and_the_price(tmp_path
     text = page(tmp_path, site_mock.verdicts())
     assert card(text, 1) == (
         "Is InfiniBand worth it? The report: “FDR InfiniBand is 4.5 times faster than 10GbE” "
-        "✕ does not hold 0.98× [0.95, 1.02] The runs do not show what the report claims. "
+        "✕ does not hold Speed-up 0.98× [0.95, 1.02] The runs do not show what the report claims. "
         "Rests on 12 runs of our own, on the same hardware and software. "
         "Settling it: 12 runs, 192.5 node hours. Evidence All 6 claims"
     )
@@ -64,7 +65,7 @@ def test_card__changes_with_its_verdict_and_no_other(tmp_path: Path) -> None:
     before = page(tmp_path, site_mock.verdicts())
     changes = {"verdict": "holds", "estimate_text": "4.51× [4.4, 4.6]"}
     after = page(tmp_path, altered("fdr-10gbe", **changes))
-    assert "✓ holds 4.51× [4.4, 4.6] The runs show what the report claims." in card(after, 1)
+    assert "✓ holds Speed-up 4.51× [4.4, 4.6] The runs show what the report claims." in card(after, 1)
     assert [card(after, n) for n in (2, 3)] == [card(before, n) for n in (2, 3)]
 
 
@@ -112,6 +113,32 @@ def test_contradictions__have_both_numbers_and_their_place(tmp_path: Path) -> No
     assert "LS-DYNA best practices (2014), MPI profiling, lines 154 and 155 of its text" in section
     without = page(tmp_path, altered("dyna-dimm", evidence="reported", verdict="consistent"))
     assert 'id="contradictions"' not in without
+
+
+def test_counts__say_of_what_they_are_so_that_they_add_up(tmp_path: Path) -> None:
+    own = Report("own", "Our questions", "", "", (), own=True)
+    claims = {one.claim for one in site_mock.verdicts()}
+    judged = [replace(site_mock.SILENT, id=one) for one in sorted(claims - {"dyna-dimm", "background-1"})]
+    reports = (Report("hpcg2014", "HPCG", "Somebody", "2014-01", tuple(judged)), own)
+    build(
+        site_mock.verdicts(),
+        site_mock.pages(tmp_path),
+        site_mock.PROVENANCE,
+        tmp_path / "out",
+        reports=reports,
+    )
+    text = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "out/index.html").read_text()).split())
+    assert "36 claims of the reports, by what they rest on" in text
+    assert (
+        "38 rows: the 36 claims that are counted above, 1 question of our own and "
+        "1 check of printed numbers that belong to no such claim." in text
+    )
+    assert "38 of 38 rows" in text
+    assert "1 contradiction inside the reports" in text
+    assert (
+        "Counted below as a claim's own contradiction: 0. "
+        "Between printed numbers that belong to no such claim: 1." in text
+    )
 
 
 def test_menu__groups_pages_by_question_each_once(tmp_path: Path) -> None:

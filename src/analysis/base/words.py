@@ -74,7 +74,7 @@ def number(estimate: Interval, unit: str) -> str:
     value = attached(_rounded(estimate.value, places), unit)
     if not _bounded(estimate):
         return f"{value} (no interval)"
-    level = "" if estimate.level >= FULL else f", at {percent(estimate.level)}"
+    level = "" if estimate.level >= FULL else f", {percent(estimate.level)} interval"
     if estimate.low == estimate.high:
         text = attached(exact(estimate.value), unit)
         return f"{text} (exact)" if not level else f"{text} (all alike{level})"

@@ -24,7 +24,7 @@ from analysis.estimates.groups import (
 from analysis.estimates.measures import MEASURES, SENDING, display_unit
 from analysis.estimates.question import Question, Tariff
 from analysis.estimates.ratios import median_of
-from analysis.estimates.spelling import strata_names, stratum_names
+from analysis.estimates.spelling import display, strata_names, stratum_names
 from analysis.estimates.stats import Estimate, median
 from analysis.estimates.uncertainty import POINT
 from analysis.schema.factors import FACTORS
@@ -49,6 +49,11 @@ def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
         listed = ", ".join(f"{factor.replace('_', ' ')} {wanted}" for factor, wanted in factors.items())
         raise NotCoveredError(f"{campaign.name} has no valid run with {listed or 'times that may be used'}")
     return runs
+
+
+def named(campaign: Campaign, frame: pd.DataFrame, factor: str) -> pd.DataFrame:
+    """Give the levels of a factor the names that sentences give them."""
+    return frame.assign(**{factor: [display(campaign, factor, level) for level in frame[factor]]})
 
 
 def summary(

@@ -150,6 +150,18 @@ class Board:
         """Number of rows."""
         return sum(n for _, n in self.counts)
 
+    @property
+    def rest(self) -> str:
+        """Say which rows are not counted: ``6 questions of our own and 19 checks ...``; empty without any."""
+        left = [row for group in self.groups for row in group.rows if not row.counted]
+        checks = sum(all(one.evidence == "reported" for one in row.verdicts) for row in left)
+        own = len(left) - checks
+        parts = (
+            f"{counted(own, 'question')} of our own" if own else "",
+            f"{counted(checks, 'check')} of printed numbers that belong to no such claim" if checks else "",
+        )
+        return " and ".join(filter(None, parts))
+
     def values(self, name: str) -> list[str]:
         """Return the different values of a verdict's field, for a filter, in order of appearance."""
         if name == "topic":

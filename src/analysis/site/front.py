@@ -21,6 +21,11 @@ _PLACES = {
     "none": "out of reach of the claim",
     "synthetic": "a test of Benchbook",
 }
+# What a number is, by its quantity; that of any other quantity has its unit.
+_AMOUNTS = {
+    **{"speedup": "Speed-up", "gain": "Gain", "reduction": "Reduction", "efficiency": "Efficiency"},
+    **{"equality": "Ratio", "interaction": "Ratio of speed-ups", "trend": "Kendall's tau", "cost": "Cost"},
+}
 _OWN = "Campaigns"
 _REST = "Sources and checks"
 
@@ -72,6 +77,11 @@ class Card:
     def number(self) -> str:
         """The estimate with its range; empty without one."""
         return self.lead.estimate_text if self.lead.tested else ""
+
+    @property
+    def amount(self) -> str:
+        """What the number is, in a word or two; empty if its unit says it."""
+        return _AMOUNTS.get(self.lead.quantity, "") if self.number else ""
 
     @property
     def meaning(self) -> str:

@@ -39,6 +39,7 @@ LEVELS = {
     **dict.fromkeys(("ib-qdr", "ib-ddr", "roce", "40gbe"), "sky"),
     **dict.fromkeys(("10gbe", "10g", "10gbit", "veth-10gbit"), "orange"),
     **dict.fromkeys(("1gbe", "1g", "1gbit", "gige", "veth-1gbit"), "red"),
+    **{"the open link": "blue", "the link of 10 gbit/s": "orange", "the link of 1 gbit/s": "red"},
     **dict.fromkeys(("shared-memory", "shm"), "grey"),
     "fdr infiniband": "blue",
     "qdr infiniband": "sky",

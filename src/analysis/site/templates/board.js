@@ -45,7 +45,7 @@
       if (group.dataset.filled) narrow(group);
       else if (details.open) fill(group);
     }
-    output.textContent = `${found.length} of ${claims.length}`;
+    output.textContent = `${found.length} of ${claims.length} rows`;
     if (want.length && !found.length) output.textContent += ". No claim passes all filters: clear one of them";
     reset.hidden = !want.length;
     const hash = new URLSearchParams(want).toString();
