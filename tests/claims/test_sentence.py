@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,49 @@ def test_claim__a_wrong_word_is_caught_before_anything_is_written(
     assert re.search(message, err), err
     assert "Traceback" not in err
     assert {path: path.read_bytes() for path in (place / "config/claims").iterdir()} == before
+
+
+ANSWERS = (
+    ("", "nothing is given; answer, or end with Ctrl-C"),
+    ("FDR InfiniBand is about 3 times as fast as 10GbE", ""),
+    ("Interconnect comparison", ""),
+    ("interconect", "'interconect' is no topic of this report; is 'interconnect' meant?"),
+    ("interconnect", ""),
+    ("speed-up", "'speed-up' is no quantity; is 'speedup' meant?"),
+    ("", ""),  # the default
+    ("interconect", "'interconect' is no factor of this report; is 'interconnect' meant?"),
+    ("interconnect", ""),
+    ("ib-fdrr", "'ib-fdrr' is no level of interconnect of this report; is 'ib-fdr' meant?"),
+    ("ib-fdr", ""),
+    ("10gbe", ""),
+    ("node=4", "'node' is no factor of this report; is 'nodes' meant?"),
+    ("nodes:4", "'nodes:4' is no FACTOR=LEVEL; write it like nodes=32"),
+    ("nodes=4", ""),
+    ("much faster", "'much faster' has no figure"),
+    ("about 3", ""),
+    ("yes", ""),
+)
+
+
+def test_claim__a_wrong_answer_is_asked_again_and_the_others_are_kept(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(answer for answer, _ in ANSWERS)
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    assert cli.main(["claim", "new", "--report", "hpcg2014"]) == 0
+    assert next(answers, None) is None
+    out = capsys.readouterr().out
+    refused = [said for _, said in ANSWERS if said]
+    assert [one for one in refused if one not in out] == []
+    assert out.count("meant?") == sum("meant?" in one for one in refused)
+    claim = load_report(place / "config/claims/hpcg2014.yaml").claims[-1]
+    assert claim.question.compare is not None
+    assert claim.question.compare.levels == ("ib-fdr", "10gbe")
+    assert claim.question.select is not None
+    assert claim.question.select["nodes"] == 4
+    assert claim.expect.band == (2, 4)
 
 
 def test_claim__new_words_can_be_accepted(place: Path) -> None:

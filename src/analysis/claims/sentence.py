@@ -110,11 +110,11 @@ def vocabulary(report: Report) -> dict[str, list[Any]]:
 def check_words(entry: Mapping[str, Any], report: Report, *, new: bool) -> None:
     """Refuse a topic, factor or level that the report's claims do not use; with `new` only unknown factors.
 
-    Raises `ConfigError` with one line for each such word, with the nearest one.
+    The entry may be in part. Raises `ConfigError` with one line for each such word, with the nearest one.
     """
     levels, factors = vocabulary(report), [row.name for row in TABLE]
     faults = []
-    if entry["topic"] not in topics(report) and not new:
+    if "topic" in entry and entry["topic"] not in topics(report) and not new:
         faults.append(_unknown("topic", entry["topic"], topics(report)))
     for name, level in _levels(entry):
         if name not in factors:

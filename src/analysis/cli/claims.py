@@ -1,9 +1,10 @@
 """``benchbook claim new``: from a sentence of a report to a claim with a verdict, written after a preview."""
 
+import difflib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from analysis.base.errors import ConfigError
@@ -18,6 +19,7 @@ from analysis.estimates.quantities import QUANTITIES
 from analysis.schema.factors import TABLE
 
 _CHOICES = 16  # words that a question lists
+Check = Callable[[str], object]  # raises `ConfigError` with what is wrong with an answer
 
 
 def claim(
@@ -32,7 +34,7 @@ def claim(
     path = sentence.path_of(report)
     loaded = load_report(path)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not yes
-    entry = _entry(loaded, _asked(given, loaded) if asking else given)
+    entry = _entry(loaded, _asked(given, loaded, new=new) if asking else given)
     sentence.check_words(entry, loaded, new=new)
     text = sentence.as_text(entry)
     before = path.read_text(encoding="utf-8")
@@ -116,38 +118,70 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
     print()
 
 
-def _asked(given: dict[str, Any], report: Report) -> dict[str, Any]:
+def _asked(given: dict[str, Any], report: Report, *, new: bool) -> dict[str, Any]:
     """Ask on the terminal for what no flag gives, with the report's own words to choose from."""
     answers = dict(given)
+    levels = sentence.vocabulary(report)
 
-    def ask(key: str, what: str, words: Sequence[object] = (), otherwise: str = "") -> str:
+    def ask(
+        key: str, what: str, check: Check = _given, words: Sequence[object] = (), otherwise: str = ""
+    ) -> str:
         if not answers[key]:
             listed = ", ".join(map(str, words[:_CHOICES])) + (", …" if len(words) > _CHOICES else "")
-            answers[key] = _ask(f"{what}{f' ({listed})' if listed else ''}", otherwise)
+            answers[key] = _ask(f"{what}{f' ({listed})' if listed else ''}", otherwise, check)
         return str(answers[key])
 
-    levels = sentence.vocabulary(report)
+    def selected(text: str) -> None:
+        sentence.check_words({"select": dict(map(_pair, text.split()))}, report, new=new)
+
+    def of_factor(level: str) -> None:  # or some, separated by commas
+        selected(f"{factor}={_given(level).replace(' ', '')}")
+
     ask("statement", "the sentence, in your words")
-    ask("section", "section or slide on which it is")
-    ask("topic", "topic", sentence.topics(report))
-    quantity = ask("quantity", "what is estimated", list(QUANTITIES), "speedup")
+    ask("section", "section or slide on which it is", str)
+    topics = sentence.topics(report)
+    ask("topic", "topic", lambda text: sentence.check_words({"topic": text}, report, new=new), topics)
+    quantity = ask("quantity", "what is estimated", _quantity, list(QUANTITIES), "speedup")
     if quantity not in ("level", "set"):
-        factor = ask("factor", "the factor that is compared", list(levels) or [row.name for row in TABLE])
+        known = list(levels) or [row.name for row in TABLE]
+        # A number is a level of every factor: only the factor's name can be wrong.
+        factor = ask("factor", "the factor that is compared", lambda text: selected(f"{text}=0"), known)
         if quantity in ALONG_LEVELS:
-            ask("order", "levels in order, separated by commas", levels.get(factor, ()))
+            ask("order", "levels in order, separated by commas", of_factor, levels.get(factor, ()))
         else:
-            ask("treatment", "the level that is ahead", levels.get(factor, ()))
-            ask("baseline", "the level that it is compared with", levels.get(factor, ()))
+            ask("treatment", "the level that is ahead", of_factor, levels.get(factor, ()))
+            ask("baseline", "the level that it is compared with", of_factor, levels.get(factor, ()))
     else:
         ask("variable", "which measure (docs/reference/measures.md)")
     if not answers["select"]:
-        answers["select"] = _ask("only these runs, like nodes=32 case=3cars", "").split()
-    ask("expect", "the figure as printed: over 5, about 24 %, up to 135, rising")
+        answers["select"] = _ask("only these runs, like nodes=32 case=3cars", "", selected).split()
+    ask("expect", "the figure as printed: over 5, about 24 %, up to 135, rising", sentence.expectation)
     return answers
 
 
-def _ask(what: str, otherwise: str) -> str:
-    try:
-        return input(f"{what}{f' [{otherwise}]' if otherwise else ''}: ").strip() or otherwise
-    except EOFError:
-        return otherwise
+def _given(text: str) -> str:
+    if not text:
+        raise ConfigError.at("claim new", 0, "nothing is given", "answer, or end with Ctrl-C")
+    return text
+
+
+def _quantity(text: str) -> None:
+    if text not in QUANTITIES:
+        near = difflib.get_close_matches(text, list(QUANTITIES), 1, 0.6)
+        remedy = f"is {near[0]!r} meant?" if near else "take one of those in brackets"
+        raise ConfigError.at("claim new", 0, f"{text!r} is no quantity", remedy)
+
+
+def _ask(what: str, otherwise: str, check: Check = str) -> str:
+    """Ask until the answer passes; at the end of the input take what there is without one."""
+    while True:
+        try:
+            text = input(f"{what}{f' [{otherwise}]' if otherwise else ''}: ").strip() or otherwise
+        except EOFError:
+            return otherwise
+        try:
+            check(text)
+        except ConfigError as error:
+            print(*(f"  {one.found}; {one.remedy}" for one in error.faults), sep="\n")
+        else:
+            return text
