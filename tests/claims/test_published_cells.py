@@ -67,7 +67,8 @@ def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
     assert words == {
         "agrees, order of runs not known", "direction agrees, order of runs not known",
         "cannot tell",
-        "in that session only", "direction in that session only",
+        "in that order of runs only", "direction in that order of runs only",
+        "agrees, systems differ", "direction agrees, systems differ",
     }  # fmt: skip
     assert {one.distance for one in told.values()} == {"scaled", "analogue"}
 
@@ -78,7 +79,7 @@ def test_lammps__efa_over_tcp_at_32_nodes(told: Found) -> None:
     assert [round(one, 2) for one in lead.values()] == [1.22, 1.77, 3.08, 4.25]
     one = told["published-lammps", "lsdyna2014-ic-summary-over-5x-10-40gbe"]
     assert (one.estimate, one.n) == (pytest.approx(lead["32"]), 20)
-    assert one.verdict == "direction in that session only"  # short of 5 times, and all of TCP came first
+    assert one.verdict == "direction in that order of runs only"  # short of 5 times; all of TCP came first
     most = told["published-lammps", "hpcg2014-ic-fdr-over-1gbe-5x"]
     assert most.estimate == pytest.approx(lead["64"])
 
@@ -88,7 +89,7 @@ def test_spec__processors_and_ranks(told: Found) -> None:
     new, old = (rate["", f"2 x Xeon E5-2680{generation}", ""] for generation in (" v2", ""))
     one = told["published-spec2006", "lsdyna2014-cpu-ivb-over-snb-20pct"]
     assert one.estimate == pytest.approx(100 * (new / old - 1)) == pytest.approx(29.9, abs=0.05)
-    assert one.verdict == "direction agrees, order of runs not known"  # more than 20 %
+    assert one.verdict == "direction agrees, systems differ"  # more than 20 %
     pairs = sorted(
         rate[board, cpu, "dual rank"] / rate[board, cpu, "single rank"]
         for board, cpu, dimm in rate

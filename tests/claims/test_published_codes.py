@@ -112,7 +112,8 @@ def test_evaluate__half_the_cores_with_vasp_by_hand(told: dict[str, Verdict]) ->
     leads = vasp("ranks")
     assert full / half in leads
     assert (found.estimate, found.n) == (pytest.approx(median(leads)), len(leads))
-    assert found.verdict == "in that session only"  # full nodes some seconds before half-filled ones
+    # Full nodes some seconds before half-filled ones, of two releases months apart.
+    assert found.verdict == "in that order of runs only"
 
 
 def plane_waves() -> list[dict[str, str]]:

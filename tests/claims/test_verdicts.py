@@ -216,12 +216,13 @@ def test_verdicts__p_value_of_a_size_that_is_ruled_out_is_of_the_claimed_size(tm
 def test_verdicts__a_size_ruled_out_is_weaker_than_one_left_open() -> None:
     assert [word.removeprefix("holds in direction, ") for word in RANKING] == [
         "does not hold",
-        "not in that session", "not at those times of day",
-        "disagrees, order of runs not known",
+        "not in that session", "not in that order of runs", "not at those times of day",
+        "disagrees, order of runs not known", "disagrees, systems differ",
         "cannot tell",
-        "direction in that session only", "direction at those times of day only",
-        "direction agrees, order of runs not known",
-        "in that session only", "at those times of day only",
-        "agrees, order of runs not known",
+        "direction in that session only", "direction in that order of runs only",
+        "direction at those times of day only",
+        "direction agrees, order of runs not known", "direction agrees, systems differ",
+        "in that session only", "in that order of runs only", "at those times of day only",
+        "agrees, order of runs not known", "agrees, systems differ",
         "smaller", "larger", "size open", "holds",
     ]  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from analysis.claims.verdicts import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
-from analysis.estimates.finding import LIMITED, ONE_AFTER_ANOTHER, UNKNOWN_ORDER, places_in_time
+from analysis.estimates.finding import IN_ORDER, LIMITED, UNKNOWN_ORDER, places_in_time
 from analysis.estimates.sessions import alternate, blocks, times
 from analysis.estimates.tables import yearly_costs
 from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
@@ -83,12 +83,12 @@ def test_alternate__by_the_order_of_the_sides(codes: list[int], *, expected: boo
     ("order", "value", "word", "why"),
     [
         (TURNS, 1.0, HOLDS, ""),
-        (block_order(), 1.0, "in that session only", ONE_AFTER_ANOTHER),
-        (block_order(), 2.0, "direction in that session only", ONE_AFTER_ANOTHER),
+        (block_order(), 1.0, "in that order of runs only", IN_ORDER),
+        (block_order(), 2.0, "direction in that order of runs only", IN_ORDER),
         (None, 1.0, "agrees, order of runs not known", UNKNOWN_ORDER),
     ],
 )
-def test_verdict__of_sides_in_blocks_is_of_that_session(
+def test_verdict__of_sides_in_blocks_is_of_that_order(
     tmp_path: Path, order: Any, value: float, word: str, why: str
 ) -> None:
     found = verdict(claim(tmp_path, CLAIM.format(value=value)), sides(order))
@@ -96,7 +96,7 @@ def test_verdict__of_sides_in_blocks_is_of_that_session(
     assert why in found.reason
     said = LIMITED[why][0] if why else ""
     assert said in found.sentence
-    assert ("in that session" in found.sentence) == (why == ONE_AFTER_ANOTHER)
+    assert "in that session" not in found.sentence  # their times are not known
     assert (found.p is None) == bool(why)
 
 
@@ -105,6 +105,11 @@ def test_verdict__of_sides_in_blocks_is_of_that_session(
     [
         ([f"2020-09-10T08:00:{at // 2:02d}" for at in TURNS], HOLDS),  # a pair each second
         ([f"2020-09-10T{8 + at % 2:02d}:00:01" for at in TURNS], "in that session only"),
+        # On each of two days one side after the other: no single session.
+        (
+            [f"2020-09-{10 + at // 2 % 2}T{8 + at % 2:02d}:{at // 4:02d}:00" for at in TURNS],
+            "in that order of runs only",
+        ),
         (["2020-09-10"] * 12, "agrees, order of runs not known"),  # of which only the day is known
     ],
 )
@@ -113,10 +118,10 @@ def test_verdict__of_runs_that_began_at_once(tmp_path: Path, starts: list[str], 
     assert verdict(claim(tmp_path, CLAIM.format(value=1.0)), known).verdict == word
 
 
-def test_verdict__against_a_claim_is_of_that_session_too(tmp_path: Path) -> None:
+def test_verdict__against_a_claim_is_of_that_order_too(tmp_path: Path) -> None:
     text = CLAIM.format(value=1).replace("treatment: a, baseline: b", "treatment: b, baseline: a")
     assert verdict(claim(tmp_path, text), sides(TURNS)).verdict == "does not hold"
-    assert verdict(claim(tmp_path, text), sides(block_order())).verdict == "not in that session"
+    assert verdict(claim(tmp_path, text), sides(block_order())).verdict == "not in that order of runs"
     assert verdict(claim(tmp_path, text), sides()).verdict == "disagrees, order of runs not known"
 
 
@@ -142,12 +147,13 @@ def test_findings__and_slides_of_sides_in_blocks_have_no_full_word() -> None:
     assert other.word == SESSION
     assert SESSION not in STANDING
     numbers = one.sentence[one.sentence.index("(") :]
-    assert other.sentence.startswith(f"A against b: 1.249 times as fast in app, in that session {numbers}. ")
+    said = f"A against b: 1.249 times as fast in app, in that order of runs {numbers}. "
+    assert other.sentence.startswith(said)
     assert "These runs cannot tell whether the MPI library or the order is the cause" in other.sentence
-    assert ONE_AFTER_ANOTHER in other.footnote
+    assert IN_ORDER in other.footnote
     slides = deck(blocked).slides
     assert not [slide for slide in slides if slide.kind == "question" and slide.headline == other.sentence]
-    assert [row for slide in slides for row in slide.table if row == (other.sentence, ONE_AFTER_ANOTHER)]
+    assert [row for slide in slides for row in slide.table if row == (other.sentence, IN_ORDER)]
 
 
 @pytest.mark.datasets("vm-hpcg")

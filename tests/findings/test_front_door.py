@@ -17,7 +17,7 @@ from analysis.cli import main
 from analysis.datasets.campaign import ingest
 from analysis.estimates import confounding
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.finding import ONE_AFTER_ANOTHER, OTHER_HOURS
+from analysis.estimates.finding import IN_ORDER, ONE_AFTER_ANOTHER, OTHER_HOURS
 from analysis.findings.conclusion import CONFOUNDED, DIFFERS, SESSION, STANDING
 from analysis.findings.search import conclusions
 from tests.findings.planted import project
@@ -300,7 +300,7 @@ def cycle(_: int, at: float) -> float:
 SCHEDULES: dict[str, tuple[Callable[[Rng], list[Run]], str]] = {
     "in turn, mornings and evenings": (
         lambda rng: two(rng, [0, 1] * 8, [DAY * (at // 2) + 21_600 * (1 + 2 * (at % 2)) for at in range(16)], cycle),
-        ONE_AFTER_ANOTHER,
+        IN_ORDER,
     ),
     "two each morning, two each afternoon": (
         lambda rng: two(
@@ -311,7 +311,7 @@ SCHEDULES: dict[str, tuple[Callable[[Rng], list[Run]], str]] = {
         lambda rng: two(
             rng, [0, 1] * 7, [DAY * (at // 2) + 1_000 * (at // 2 * 7 % 40) + 600 * (at % 2) for at in range(14)],
             lambda side, _: -0.08 * (side == 0),
-        ), ONE_AFTER_ANOTHER,
+        ), IN_ORDER,
     ),
 }  # fmt: skip
 

@@ -155,6 +155,14 @@ def _rounded(value: float, places: int) -> str:
     return general(round(value, places), f",.{max(places, 0)}f")
 
 
+def binary_size(size: int) -> str:
+    """Spell a number of bytes in the largest unit of which it is a whole multiple: ``4 MiB``, ``12 B``."""
+    for step, unit in ((2**20, "MiB"), (2**10, "KiB")):
+        if size >= step and size % step == 0:
+            return f"{size // step} {unit}"
+    return f"{size} B"
+
+
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> str:
     """Lay rows out in columns as wide as they need, those that are `right` with their ends aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -24,16 +24,20 @@ _FEW = 30  # runs of which all columns are made objects sooner than some are cho
 _TALL = 1_000  # runs whose factors are compared one after the other: all at once are as many objects
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
 ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
+IN_ORDER = f"{ONE_AFTER_ANOTHER}, and nothing says that this was one session"
+OTHER_SYSTEMS = "each run is another system, so that its sides may differ in more than is compared"
 OTHER_HOURS = "its sides were run at different times of day"
 # How a sentence is limited by that, and the words for a claim that its runs agree with or contradict.
 LIMITED = {
     ONE_AFTER_ANOTHER: ("in that session", "in that session only", "not in that session"),
+    IN_ORDER: ("in that order of runs", "in that order of runs only", "not in that order of runs"),
     OTHER_HOURS: ("at those times of day", "at those times of day only", "not at those times of day"),
     UNKNOWN_ORDER: (
         "in runs whose order is not known",
         "agrees, order of runs not known",
         "disagrees, order of runs not known",
     ),
+    OTHER_SYSTEMS: ("between different systems", "agrees, systems differ", "disagrees, systems differ"),
 }
 
 

@@ -9,7 +9,7 @@ file answers, under ``repeats``: its times enter no statistic.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from analysis.base.models import known, one_or_more
 from analysis.base.modes import FEWEST, Split, scatter_beside, split
 from analysis.base.words import Level
 from analysis.estimates.finding import parts, places_in_time
-from analysis.schema.campaigns import RunsAlike
+from analysis.schema.campaigns import Pooled, RunsAlike
 from analysis.schema.factors import FACTORS, FOLLOWS, display_name, is_known, label
 
 # Tables of a campaign that say more of runs, by kind; those that it has.
@@ -78,7 +78,7 @@ def doubts(runs: pd.DataFrame, tables: Tables, answers: RunsAlike | None) -> Ite
 
     `runs` and `tables` are the campaign's; runs whose times count are looked at.
     """
-    runs = runs[runs["valid"] & runs["timing"] & ~_answered(runs, answers)]
+    runs = runs[runs["valid"] & runs["timing"] & ~answered(runs, answers.pooled if answers else ())]
     said, seen = _Said(runs, tables), set()
     for values in _measured(runs, tables.get("micro")):
         for doubt in _of_values(runs, values, said):
@@ -87,10 +87,10 @@ def doubts(runs: pd.DataFrame, tables: Tables, answers: RunsAlike | None) -> Ite
                 yield doubt
 
 
-def _answered(runs: pd.DataFrame, answers: RunsAlike | None) -> pd.Series:
-    """Tell of which runs the campaign's file says that they are repeats."""
+def answered(runs: pd.DataFrame, cells: Iterable[Pooled]) -> pd.Series:
+    """Tell which runs lie in some of the cells that the campaign's file calls repeats."""
     found = pd.Series(False, runs.index)
-    for each in answers.pooled if answers is not None else ():
+    for each in cells:
         there = pd.Series(True, runs.index)
         for name, levels in each.when.items():
             there &= runs[name].astype(str).isin(map(str, one_or_more(levels)))

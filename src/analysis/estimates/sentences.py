@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from analysis.base.models import OF_DRAWS, one_or_more
-from analysis.base.words import Level, attached, capitalised, in_order, percent, significant
+from analysis.base.words import Level, attached, binary_size, capitalised, in_order, percent, significant
 from analysis.estimates import scaling
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
@@ -194,8 +194,12 @@ class Statement:
 
     @property
     def place(self) -> str:
-        """Where the answer holds: ``in HPCG, at 16³, on 2 nodes``."""
-        return "" if self.brief else within(self.campaign, self.given, self.places)
+        """Where the answer holds: ``in HPCG, at 16³, on 2 nodes``; with the size of compared messages."""
+        asked = self.question
+        sized = asked.compare is not None and asked.variable in ("latency", "bandwidth")
+        sizes = [binary_size(one) for one in asked.members if isinstance(one, int)] if sized else []
+        text = "" if self.brief else within(self.campaign, self.given, self.places)
+        return f"{text}, with messages of {listed(sizes)}" if text and sizes else text
 
     @property
     def application(self) -> str:
@@ -355,7 +359,9 @@ def _be(answer: Statement, name: str) -> str:
 
 def _of_single_runs(estimates: Sequence[Estimate]) -> str:
     if len(estimates) == 1:
-        return "from one value each" if estimates[0].n == 1 else "without an interval"
+        one = estimates[0]
+        alone = one.n == 1 and one.n_baseline in (None, 1)
+        return "from one value each" if alone else "without an interval"
     first = sum(one.value > 1 for one in estimates)
     return f"ahead in {first} of {len(estimates)} comparisons of one value each"
 

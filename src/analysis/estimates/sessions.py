@@ -15,9 +15,18 @@ from numpy.typing import NDArray
 
 from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import ONE_AFTER_ANOTHER, OTHER_HOURS, UNKNOWN_ORDER, Finding, places_in_time
+from analysis.estimates.finding import (
+    IN_ORDER,
+    ONE_AFTER_ANOTHER,
+    OTHER_HOURS,
+    OTHER_SYSTEMS,
+    UNKNOWN_ORDER,
+    Finding,
+    places_in_time,
+)
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
+from analysis.estimates.mixture import answered
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS
 
@@ -47,13 +56,22 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
         return ""
     runs, places = _ordered(campaign)
     own = runs.iloc[sorted({places[run] for run in finding.runs if run in places})]
+    systems = [one for one in campaign.repeats.pooled if one.systems] if campaign.repeats else []
+    if systems and answered(own, systems).all():
+        return OTHER_SYSTEMS
     if np.isnan(own["when"].to_numpy()).any():
         return UNKNOWN_ORDER
     parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
     kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
     if not kept:
-        return ONE_AFTER_ANOTHER
+        return _one_after_another(own)
     return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
+
+
+def _one_after_another(runs: pd.DataFrame) -> str:
+    """Name the limit of sides that did not alternate: only clocks tell that they were one session."""
+    one = runs["session"].nunique() == 1 and not runs["start"].isna().any()
+    return ONE_AFTER_ANOTHER if one else IN_ORDER
 
 
 def _ordered(campaign: Campaign) -> tuple[pd.DataFrame, Mapping[str, int]]:
@@ -132,7 +150,7 @@ def not_in_turn(*sides: pd.DataFrame) -> str:
         return UNKNOWN_ORDER
     order = _by_time(runs["run"].to_numpy(), found["when"], codes)
     kept = alternate(codes[order], found["session"][order])
-    return "" if kept else ONE_AFTER_ANOTHER
+    return "" if kept else _one_after_another(runs.assign(**found))
 
 
 def _at_all_hours(runs: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ConfigError
-from analysis.base.words import number, significant
+from analysis.base.words import binary_size, number, significant
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN, chances, clarity, equality, ratio_of
@@ -76,16 +76,11 @@ class Watched:
         if self.size < 0:
             return word
         range_of = (
-            f" (of {len(sizes)}: {_bytes(min(sizes))} to {_bytes(max(sizes))})" if len(sizes) > 1 else ""
+            f" (of {len(sizes)}: {binary_size(min(sizes))} to {binary_size(max(sizes))})"
+            if len(sizes) > 1
+            else ""
         )
-        return f"{word} {_bytes(self.size)}{range_of}"
-
-
-def _bytes(size: int) -> str:
-    for step, unit in ((2**20, "MiB"), (2**10, "KiB")):
-        if size >= step and size % step == 0:
-            return f"{size // step} {unit}"
-    return f"{size} B"
+        return f"{word} {binary_size(self.size)}{range_of}"
 
 
 @dataclass(frozen=True)

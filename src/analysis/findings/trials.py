@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import MARGIN, equality, p_of_difference
-from analysis.estimates.finding import DAY, UNKNOWN_ORDER, Finding
+from analysis.estimates.finding import DAY, OTHER_SYSTEMS, UNKNOWN_ORDER, Finding
 from analysis.estimates.ratios import in_margin
 from analysis.estimates.stats import FEWEST
 from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN, UNORDERED
@@ -47,6 +47,10 @@ class Trial:
     def single(self) -> bool:
         """Whether a side has only one run."""
         return min(len(self.top), len(self.bottom)) < 2
+
+
+# The word of what is clear in runs that were not in turn; all other limits are those of a session.
+_CONFINED = {"": "", UNKNOWN_ORDER: UNORDERED, OTHER_SYSTEMS: UNORDERED}
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
         return replace(trial, word=SEEN)
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
-    confined = {"": "", UNKNOWN_ORDER: UNORDERED}.get(trial.finding.session, SESSION)
+    confined = _CONFINED.get(trial.finding.session, SESSION)
     mixed = trial.finding.confounded is not None and not (confined and trial.finding.confounded.in_session)
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
         return replace(trial, word=CONFOUNDED if mixed else confined or DIFFERS, q=q)

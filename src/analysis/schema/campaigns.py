@@ -238,6 +238,9 @@ class Pooled(Model):
         description="factor -> level or levels; all must match, {} is every cell"
     )
     why: Reason
+    systems: bool = Field(
+        False, description="each run is another system, so that the order of the runs means nothing"
+    )
 
 
 class RunsAlike(Model):
