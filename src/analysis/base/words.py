@@ -156,7 +156,7 @@ def _rounded(value: float, places: int) -> str:
 
 
 def binary_size(size: int) -> str:
-    """Spell a number of bytes in the largest unit of which it is a whole multiple: ``4 MiB``, ``12 B``."""
+    """Spell a number of bytes in the largest unit that divides it: ``4 MiB``, ``12 B``."""
     for step, unit in ((2**20, "MiB"), (2**10, "KiB")):
         if size >= step and size % step == 0:
             return f"{size // step} {unit}"
