@@ -50,10 +50,16 @@ def written(page: str, rows: Rows) -> str:
 
 
 def moved(before: list[str], after: list[str]) -> Iterator[str]:
-    """Name the figures that moved by more than a third, of lines that are the same but for their figures."""
-    known = {_NUMBER.sub("#", line): line for line in before}
+    """Name the figures that moved by more than a third, of lines that are the same but for their figures.
+
+    A benchmark prints several such lines in the same order each time: the n-th is compared with the n-th.
+    """
+    known: dict[str, list[str]] = {}
+    for line in before:
+        known.setdefault(_NUMBER.sub("#", line), []).append(line)
     for line in after:
-        old = known.get(_NUMBER.sub("#", line), "")
+        same = known.get(_NUMBER.sub("#", line), [])
+        old = same.pop(0) if same else ""
         for one, other in zip(_NUMBER.finditer(old), _NUMBER.finditer(line), strict=bool(old)):
             was, now = (float(match[0].replace(",", "")) for match in (one, other))
             if abs(now - was) > MOVED * was:

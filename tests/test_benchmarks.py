@@ -70,6 +70,14 @@ def test_table__names_what_moved_by_more_than_a_third(figure: str, expected: lis
     assert found == [f"{one}: {after}" for one in expected]
 
 
+def test_table__compares_lines_that_differ_in_figures_in_their_order() -> None:
+    before = ["10000 runs, 1000 on a side: 0.9 s", "10000 runs, 10 on a side: 15.0 s"]
+    assert list(table.moved(before, before)) == []
+    slower = [before[0].replace("0.9", "1.9"), before[1].replace("15.0", "12.0")]
+    assert list(table.moved(before, slower)) == [f"0.9 is now 1.9: {slower[0]}"]
+    assert list(table.moved(before[:1], before)) == []  # what was not there before has not moved
+
+
 def test_table__replaces_the_rows_of_what_was_run() -> None:
     page = f"# Scaling\n\n{table.BEGIN}{table.HEAD}{table.END}\nMore.\n"
     first = table.written(page, {"mpip": [("ratio 0.45", "one")], "ipm": [("ratio 0.2", "one")]})

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from analysis.datasets.campaign import ingest
+from tests.findings import planted
 
 from .cluster import SlurmCluster
 from .machine import BUSY, until
@@ -167,6 +168,36 @@ def test_dask__a_full_disk_is_an_error_of_one_line_and_room_is_all_it_needs(
     finally:
         cluster.run(["umount", out])
     assert_whole(raw, tmp_path / "grown")
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+# Of a project: its folder, and what is printed of its campaign.
+SEARCH = """\
+import json, sys
+from pathlib import Path
+from analysis.base import processes
+from analysis.base.workers import Workers
+from analysis.estimates.campaign import load_campaign
+from tests.findings.test_workers import judged, searched
+own = dict(memory="700MB", minutes=5, most=2, least_work=1, partition="bench", account="bench")
+own |= dict(interface="eth0", scheduler_interface="bridge")
+processes.declared = lambda _: Workers(**own)
+campaign = load_campaign("vm-hpcg", Path(sys.argv[1]))
+print(json.dumps([*searched(campaign), *judged(campaign)]))
+"""
+
+
+def test_dask__findings_and_claims_are_those_of_one_process(cluster: SlurmCluster, tmp_path: Path) -> None:
+    base = planted.project(tmp_path / "project")
+    planted.campaign(base, "vm-hpcg", lambda *_: None, lambda record: record["application"] == "osu")
+    command = [sys.executable, "-c", SEARCH, base]
+    alone = cluster.run(command, cwd=planted.ROOT)
+    assert alone.stdout.count('"claim": ') > 10
+    listed = ["squeue", "--noheader", "--states=all", "--name=benchbook-worker", "--format=%A"]
+    before = cluster.run(listed).stdout.split()
+    found = cluster.run(command, cwd=planted.ROOT, env={"BENCHBOOK_DASK": "slurm"}, timeout=300)
+    assert found.stdout == alone.stdout
+    assert len(cluster.run(listed).stdout.split()) > len(before)
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 

@@ -18,7 +18,12 @@ _PROGRESS = 2.0  # s between lines
 
 
 def in_parallel(
-    work: Callable[[Thing], Result], things: Sequence[Thing], what: str, *, progress: bool
+    work: Callable[[Thing], Result],
+    things: Sequence[Thing],
+    what: str,
+    *,
+    progress: bool,
+    cores: int | None = None,
 ) -> list[Result]:
     """Do the same work on many things; return the results in their order.
 
@@ -34,8 +39,10 @@ def in_parallel(
         What the lines of `progress` call the things that are done.
     progress : bool
         Whether lines on standard error say how many are done.
+    cores : int, optional
+        So many processes at most, if the workers are not Dask's; by default one for each core.
     """
-    done = _by_workers(work, things) or _by_processes(work, things)
+    done = _by_workers(work, things) or _by_processes(work, things, cores or len(os.sched_getaffinity(0)))
     return list(_with_progress(done, len(things), what, progress))
 
 
@@ -47,9 +54,13 @@ def _by_workers(work: Callable[[Thing], Result], things: Sequence[Thing]) -> Ite
     return by_dask(work, things, workers, wanted) if len(things) >= workers.least_work else None
 
 
-def _by_processes(work: Callable[[Thing], Result], things: Sequence[Thing]) -> Iterator[Result]:
+def by_dask_wanted() -> bool:
+    """Tell whether much work goes to workers of Dask."""
+    return bool(os.environ.get(VARIABLE, ""))
+
+
+def _by_processes(work: Callable[[Thing], Result], things: Sequence[Thing], cores: int) -> Iterator[Result]:
     """Do it in a process for each core; in this one if there is only one, or little to do."""
-    cores = len(os.sched_getaffinity(0))
     if len(things) < PARALLEL_FROM or cores < 2:
         yield from map(work, things)
         return

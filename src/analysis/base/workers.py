@@ -50,7 +50,9 @@ class Workers(models.Model):
     memory: str = Field("2GB", description="memory of a worker's job, such as 2GB")
     minutes: int = Field(60, ge=1, description="minutes of a worker's job, at least 1")
     most: int = Field(8, ge=1, description="at most so many jobs at once, at least 1")
-    least_work: int = Field(PARALLEL_FROM, ge=1, description="from so many runs or files on, at least 1")
+    least_work: int = Field(
+        PARALLEL_FROM, ge=1, description="from so many runs, files, comparisons or claims on, at least 1"
+    )
     partition: Maybe[str] = Field(None, description="a partition of Slurm")
     account: Maybe[str] = Field(None, description="an account of Slurm")
     interface: Maybe[str] = Field(None, description="the network of the workers, such as ib0")
@@ -86,24 +88,12 @@ def by_dask(
     `work` itself is sent once: it may hold a campaign. ConfigError if no worker starts, or a chunk is lost
     with each.
     """
-    import dask.config
-    from distributed import Client, KilledWorker  # slow to import
+    from distributed import KilledWorker  # slow to import
 
-    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MEMORY__MAX_SPILL", _SPILL)
     size = max(1, min(CHUNK, len(things) // (4 * workers.most)))
     chunks = [things[at : at + size] for at in range(0, len(things), size)]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set(_SETTINGS))
-        stack.enter_context(_quiet())
-        try:
-            cluster = _local(workers) if wanted == "local" else _on_slurm(workers)
-        except (RuntimeError, ValueError, OSError) as error:
-            raise _unusable(wanted, f"Dask does not start: {_line(str(error))}") from error
-        stack.enter_context(cluster)
-        client = stack.enter_context(Client(cluster))
-        if find_spec("bokeh"):  # without it Dask has an address and no page there
-            print(f"Dask's dashboard: {client.dashboard_link}", file=sys.stderr)
-        jobs = None if wanted == "local" else _Jobs(cluster, wanted)
+    with kept():
+        client, jobs = _SESSIONS[-1].connect(wanted, workers)
         shared = client.submit(_itself, work, pure=False)
         futures = client.map(_all, chunks, work=shared, retries=_RETRIES, pure=False)
         try:
@@ -113,6 +103,54 @@ def by_dask(
         except KilledWorker as error:
             found = f"{1 + _RETRIES} workers were lost with the same work: {_line(str(error))}"
             raise _unusable(wanted, found) from error
+
+
+class _Session:
+    """Workers that are started when the first work comes, and end with the stack."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self._started: dict[str, tuple[Any, _Jobs | None]] = {}
+
+    def connect(self, wanted: str, workers: Workers) -> "tuple[Any, _Jobs | None]":
+        """Return a client of the workers, and the jobs that they are."""
+        if wanted not in self._started:
+            self._started[wanted] = self._start(wanted, workers)
+        return self._started[wanted]
+
+    def _start(self, wanted: str, workers: Workers) -> "tuple[Any, _Jobs | None]":
+        import dask.config
+        from distributed import Client
+
+        os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MEMORY__MAX_SPILL", _SPILL)
+        self._stack.enter_context(dask.config.set(_SETTINGS))
+        self._stack.enter_context(_quiet())
+        try:
+            cluster = _local(workers) if wanted == "local" else _on_slurm(workers)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise _unusable(wanted, f"Dask does not start: {_line(str(error))}") from error
+        self._stack.enter_context(cluster)
+        client = self._stack.enter_context(Client(cluster))
+        if find_spec("bokeh"):  # without it Dask has an address and no page there
+            print(f"Dask's dashboard: {client.dashboard_link}", file=sys.stderr)
+        return client, None if wanted == "local" else _Jobs(cluster, wanted)
+
+
+_SESSIONS: list[_Session] = []
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Let all work in the block go to the same workers, if it goes to any: their start takes seconds."""
+    if _SESSIONS:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        _SESSIONS.append(_Session(stack))
+        try:
+            yield
+        finally:
+            _SESSIONS.clear()
 
 
 def _itself(work: Thing) -> Thing:

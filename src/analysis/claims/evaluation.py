@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 import pandas as pd
 
 from analysis.base.models import one_or_more
+from analysis.base.processes import by_dask_wanted, in_parallel
 from analysis.base.words import displayed
 from analysis.claims import bands, distance, simulated
 from analysis.claims.model import Claim, Expectation, Report
@@ -39,18 +41,18 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
     Returns one verdict per claim, in the report's order. If the campaign has no runs that could test a claim,
     its verdict is "not tested" with the reason.
     """
-    views: dict[int, Campaign] = {}
-    out = []
-    for claim in report.claims:
-        if topics is not None and claim.topic not in topics:
-            continue
-        view = campaign.view_for(report.name, claim.topic, claim.id)
-        if view is None:
-            out.append(_verdict(claim, report, campaign))
-            continue
-        part = views.setdefault(id(view), campaign.seen(view))
-        out.append(_viewed(_verdict(_asked(claim, view), report, part), view, claim))
-    return out
+    claims = [claim for claim in report.claims if topics is None or claim.topic in topics]
+    work = partial(_evaluated, report=report, campaign=campaign, views={})
+    return in_parallel(work, claims, "claims tested:", progress=by_dask_wanted(), cores=1)
+
+
+def _evaluated(claim: Claim, report: Report, campaign: Campaign, views: dict[int, Campaign]) -> Verdict:
+    """Evaluate one claim; `views` keeps the parts of the campaign that other claims have asked for."""
+    view = campaign.view_for(report.name, claim.topic, claim.id)
+    if view is None:
+        return _verdict(claim, report, campaign)
+    part = views.setdefault(id(view), campaign.seen(view))
+    return _viewed(_verdict(_asked(claim, view), report, part), view, claim)
 
 
 def _asked(claim: Claim, view: View) -> Claim:

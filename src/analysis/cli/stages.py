@@ -47,6 +47,7 @@ def ingest(raw: str, processed: str) -> None:
 
 def verdicts(campaign: str, out: str, claims: list[str]) -> None:
     """Evaluate reports' claims on a campaign, or check the reports against themselves (audit)."""
+    from analysis.base.workers import kept
     from analysis.claims import evaluate, load_report, write_verdicts
     from analysis.claims.audit import evaluate_report
     from analysis.estimates.campaign import load_campaign
@@ -55,7 +56,8 @@ def verdicts(campaign: str, out: str, claims: list[str]) -> None:
         found = [evaluate_report(Path(path).stem) for path in claims]
     else:
         loaded = load_campaign(campaign)
-        found = [evaluate(report, loaded) for report in map(load_report, map(Path, claims))]
+        with kept():
+            found = [evaluate(report, loaded) for report in map(load_report, map(Path, claims))]
     write_verdicts([verdict for report in found for verdict in report], Path(out))
 
 

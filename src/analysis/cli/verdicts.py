@@ -9,6 +9,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
 from analysis.base.words import displayed, table
+from analysis.base.workers import kept
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import audit_path, evaluate_report
 from analysis.claims.counts import counts
@@ -41,7 +42,8 @@ def verdicts(
     If both a report and a campaign are named, they are compared, whether a build does so or not.
     Raises `ConfigError` if a report or campaign is not in the build.
     """
-    records = list(_records(reports, campaigns))
+    with kept():
+        records = list(_records(reports, campaigns))
     if not campaigns:  # a part of a family of verdicts has no rate of false discoveries
         records = controlled(records)
     if counted:

@@ -1,11 +1,15 @@
 """The search: everything that can be compared is tested, and significant results become conclusions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import OF_DRAWS
+from analysis.base.processes import by_dask_wanted, in_parallel
+from analysis.base.workers import kept
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.contents import load_config
 from analysis.estimates.family import adjusted
@@ -23,13 +27,16 @@ from analysis.findings.conclusion import (
     UNKNOWN,
     UNORDERED,
     Conclusion,
+    ConclusionDraft,
     concluded,
 )
 from analysis.findings.inference import of_measures, of_pairs, of_shapes
-from analysis.findings.plans import plans
+from analysis.findings.plans import Plan, plans
 from analysis.findings.shapes import Shape, growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
 
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
 LIMIT = 0.05  # of what is concluded, so much may be false
 _RANKS = (
     *((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (CONFOUNDED,), (IS,)),
@@ -47,21 +54,38 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     if campaign.evidence in OF_DRAWS:
         remedy = "compare its bands with claims: benchbook verdicts"
         raise ConfigError.at(campaign.name, 0, f"is {campaign.evidence}: its draws are no runs", remedy)
-    series, shapes, shape_q = tested(campaign, q)
-    drafts = [one for each in series for one in of_pairs(each, campaign)]
-    drafts += [*of_shapes(shapes, shape_q, q), *of_measures(campaign)]
-    pages = _pages(campaign.name)
-    return _once(_ranked([one for draft in drafts for one in concluded(draft, campaign, pages)]))
+    with kept():
+        series, shapes, shape_q = tested(campaign, q)
+        drafts = [one for each in series for one in of_pairs(each, campaign)]
+        drafts += [*of_shapes(shapes, shape_q, q), *of_measures(campaign)]
+        work = partial(_concluded, campaign=campaign, pages=_pages(campaign.name))
+        done = _each(work, drafts, "comparisons worded:")
+    return _once(_ranked([one for found in done for one in found]))
 
 
 def tested(campaign: Campaign, q: float) -> tuple[list[Series], list[Shape], list[float]]:
     """Test everything that can be compared: pairs of levels with their words, shapes with their q."""
-    asked = list(plans(campaign))
-    series = [one for plan in asked for one in tried(plan, campaign)]
-    shapes = list(growths(series, campaign))
-    shapes += [shape for plan in asked for find in (stops, orders) for shape in find(plan, campaign)]
+    done = _each(partial(_of_plan, campaign=campaign), list(plans(campaign)), "comparisons tested:")
+    series = [one for pairs, _, _ in done for one in pairs]
+    shapes = [one for _, growing, _ in done for one in growing] + [one for *_, rest in done for one in rest]
     words, shape_q = controlled(series, [shape.p for shape in shapes], q)
     return words, shapes, shape_q
+
+
+def _each(work: Callable[[Thing], Result], things: Sequence[Thing], what: str) -> list[Result]:
+    """Do the same for many things: here, where one process is fast enough, or by workers of Dask."""
+    return in_parallel(work, things, what, progress=by_dask_wanted(), cores=1)
+
+
+def _concluded(draft: ConclusionDraft, campaign: Campaign, pages: Mapping[str, str]) -> list[Conclusion]:
+    return list(concluded(draft, campaign, pages))
+
+
+def _of_plan(plan: Plan, campaign: Campaign) -> tuple[list[Series], list[Shape], list[Shape]]:
+    """Test what one plan asks for: its pairs, what grows between them, where it stops and its order."""
+    series = list(tried(plan, campaign))
+    growing = list(growths(series, campaign))
+    return series, growing, [*stops(plan, campaign), *orders(plan, campaign)]
 
 
 def controlled(

@@ -205,7 +205,7 @@ class ClusterFile(Model):
     )
     dask: Maybe[Workers] = Field(
         None,
-        description="Dask's workers, which read large campaigns: `--config dask=` and the cluster's name",
+        description="Dask's workers, for large campaigns: `--config dask=` and the cluster's name",
     )
 
 
