@@ -672,7 +672,13 @@ def test_books__what_arrives_is_in_the_manifest_before_the_campaign_ends(
             "mpirun has detected an attempt to run as root.\n",
             ": the launcher refuses root: mpirun has detected an attempt to run as root.",
         ),
+        (  # of LAMMPS in Debian 12
+            "ERROR: Using suffix omp without OPENMP package installed (src/lammps.cpp:862)\n",
+            ": the program's own error: ERROR: Using suffix omp without OPENMP package installed "
+            "(src/lammps.cpp:862)",
+        ),
         ("a residual of 1e-3\n", ""),
+        ("ORTE_ERROR_LOG: Error in file\nERRORS: 0\n", ""),
     ],
 )
 def test_record__a_failure_has_the_cause_that_the_program_printed(

@@ -53,6 +53,7 @@ _CAUSES = {
     "the launcher could not make its folder": re.compile(r"orte_session_dir failed"),
     "the launcher refuses root": re.compile(r"attempt to run as root"),
     "the program is not for this machine": re.compile(r"(?i)exec format error|cannot execute binary file"),
+    "the program's own error": re.compile(r"^ERROR: "),
 }
 # For who repeats a run by hand, without this package.
 _BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
