@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis import cli
+from analysis.importing.inference import _said_once
 
 from .test_import import Imported, imported, log, project
 
@@ -284,10 +285,9 @@ def test_import__a_word_between_two_numbers_is_of_the_second_if_the_first_has_on
             text = STREAM.format(f"{repeat}{node}") + flux(1, 88)
             (tree / f"stream-1-iter-{repeat}-node-{node}-11240399175{repeat}{node}.out").write_text(text)
     found = imported(tree)
-    assert sorted((one["tuning"], one["repeat"]) for one in found.values()) == [
-        (f"node-{node}", repeat) for node in (1, 2, 3, 4) for repeat in (1, 2, 3)
-    ]
-    assert all(f"iter-{one['repeat']}-" in name for name, one in found.items())
+    assert Counter(one["node_list"] for one in found.values()) == {f"node-{node}": 3 for node in (1, 2, 3, 4)}
+    assert sorted(one["repeat"] for one in found.values()) == [*range(1, 13)]
+    assert all(f"iter-{(one['repeat'] + 3) // 4}-" in name for name, one in found.items())
     assert {one["nodes"] for one in found.values()} == {1}
 
 
@@ -408,4 +408,45 @@ def test_import__a_file_called_after_the_case_of_its_folder_has_no_tuning(
     assert Counter((one["case"], one.get("tuning")) for one in found) == {
         ("al3x3", None): 3,
         ("tin", None): 3,
+    }
+
+
+def test_import__nodes_that_ran_alone_are_hosts(tmp_path: Path, imported: Imported) -> None:
+    """`node-12` counts nothing where Flux says one node; the node is no tuning, and no host group."""
+    for node in range(5):
+        for repeat in (1, 2):
+            text = STREAM.format(10 * node + repeat) + (flux(1, 8) if node < 4 else "")
+            (tmp_path / f"stream-1-iter-{repeat}-node-{node}.out").write_text(text)
+    found = imported(tmp_path).values()
+    assert not any("tuning" in one or "host_group" in one for one in found)
+    assert Counter(one["node_list"] for one in found) == {f"node-{node}": 2 for node in range(5)}
+    assert sorted(one["repeat"] for one in found if "ranks" in one) == [*range(1, 9)]
+
+
+def test_import__few_numbers_of_nodes_are_no_hosts(tmp_path: Path, imported: Imported) -> None:
+    for nodes in (1, 2, 4):
+        (tmp_path / f"stream-node-{nodes}.out").write_text(STREAM.format(nodes) + flux(1, 8))
+    assert not any("node_list" in one for one in imported(tmp_path).values())
+
+
+def test_import__a_level_says_each_word_once(tmp_path: Path, imported: Imported) -> None:
+    """Words of a folder come back in the names below it; a denied word is another one."""
+    places = ("mpi/bt/bt_mpi_a", "mpi/bt/bt_mpi_b", "mpi/no-warm/bt_mpi_warm", "omp/bt/bt_omp_a")
+    for at, place in enumerate(places):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{place}.out").write_text(STREAM.format(10 + at))
+    found = imported(tmp_path).values()
+    assert sorted(one["tuning"] for one in found) == [
+        "mpi/bt/a",
+        "mpi/bt/b",
+        "mpi/no-warm/bt-warm",
+        "omp/bt/a",
+    ]
+
+
+def test_said_once__levels_stay_distinct() -> None:
+    assert _said_once([("a", "a-b"), ("a", "b"), ("a", "a")]) == {
+        ("a", "a-b"): "a/a-b",
+        ("a", "b"): "a/b",
+        ("a", "a"): "a",
     }

@@ -145,6 +145,9 @@ def test_repeats__all_pairs_of_some_hosts_are_places_and_not_repeats() -> None:
     assert "along with the list of hosts (node_list: 'n1', 'n2'):" in told(groups, 28, ("n1", "n2"))
     assert "(node_list: 'n1', 'n2', 'n3', 'n4'):" in told(groups, 28, ("n1", "n2", "n3", "n4"))
     assert "(node_list: 'n1', 'n2', 'n3', 'n4', …):" in told(groups, 28, ("n1", "n2", "n3", "n4", "n5"))
+    many = dataclasses.replace(groups, sizes=(4,) * 7)
+    assert told(many, 28).startswith("28 runs fall into 7 groups of 4 that differ by ")
+    assert "into 6 groups of 3 to 5 that" in told(dataclasses.replace(many, sizes=(5, 4, 3, 4, 4, 4)), 24)
     # Jobs that Slurm put on pairs of hosts as these were free are repeats.
     assert split(values[:20], facts={"node_list": pairs[:20]}) is None
 

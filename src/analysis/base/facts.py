@@ -21,6 +21,11 @@ def _spelt(apart: float) -> str:
     return percent(ratio - 1) if ratio < 2 else f"{ratio:.1f} times"
 
 
+def _range(numbers: Sequence[int]) -> str:
+    """Spell the smallest and the largest of some numbers: ``5``, ``3 to 5``."""
+    return " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+
+
 def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     """Say how n runs fail to be repeats, and ask what that is."""
     by = _spelt(found.apart)
@@ -33,7 +38,11 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
         hosts = (1 + math.isqrt(1 + 8 * len(found.sizes))) // 2
         text = f"{n} runs cover all {len(found.sizes)} pairs of {hosts} hosts and differ by up to {by}"
     else:
-        text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))} that differ by {by}"
+        sizes = sorted({*found.sizes})
+        few = len(found.sizes) <= _LISTED
+        each = " and ".join(map(str, found.sizes)) if few else _range(sizes)
+        groups = "groups" if few else f"{len(found.sizes)} groups"
+        text = f"{n} runs fall into {groups} of {each} that differ by {by}"
     if not found.fact:
         return f"{text}: what differs, or are they repeats?"
     names = [f"{one!r}" for one in levels[:_LISTED]] + ["…"] * (len(levels) > _LISTED)

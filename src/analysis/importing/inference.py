@@ -1,9 +1,10 @@
 """Infers factors from paths without a pattern: words of the field, and numbers that outputs confirm."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from analysis.importing.draft import COUNTS, Draft, Sourced
@@ -13,8 +14,11 @@ from analysis.schema.applications import Application
 from analysis.schema.factors import TABLE
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to be that factor
+_FEW = 3  # numbers that are no list of hosts
 _PLAN = 2.5  # times the requested time, beyond which no program runs
 _LISTED = 6  # levels that a line names
+# A word of an unknown name; one that is denied is another word.
+_SAID = re.compile(r"(?:(?:no|non|not|without)-)?[^-]+", re.IGNORECASE)
 _TEXTS = tuple(one.name for one in TABLE if not one.numeric)
 
 # What a second word for it says more of; a path that contradicts a case or a library is a fault.
@@ -91,10 +95,21 @@ def _from_words(members: list[Draft], declared: Application | None) -> Iterator[
         if meaning := _meaning(name, [row for row, _ in rows]):
             _keep_others(name, rows, members)
             yield from _add(place, meaning, [row for row, _ in rows], "")
+        elif name == "nodes" and _are_hosts([row for row, _ in rows]):
+            for (draft, _, text), _ in rows:
+                draft.add({"node_list": text}, f"path: {text}")
+            yield f"{place}: {rows[0][0][2]} and others are names of nodes, and no factor"
         else:
             for (_, _, text), parsed in rows:
                 parsed.add_rest(text)
             yield f"{place}: {rows[0][0][2]!r} is not what outputs state as {name}, and is not used"
+
+
+def _are_hosts(rows: Sequence[Row]) -> bool:
+    """Tell whether ``node-12`` names a node on which a program ran alone, and counts nothing."""
+    known = {_known(draft, "nodes") for draft, *_ in rows}
+    named = all(re.fullmatch(r"(?i:node)[-_]?\d+", text) for *_, text in rows)
+    return 1 in known <= {1, None} and named and len({value for _, value, _ in rows}) > _FEW
 
 
 def _keep_others(name: str, rows: Sequence[tuple[Row, ParsedName]], members: Sequence[Draft]) -> None:
@@ -400,6 +415,7 @@ def _from_rest(members: list[Draft]) -> Iterator[str]:
                 before = columns[place].get(key)
                 columns[place][key] = f"{before}/{text}" if before else text
     used: list[dict[int, str]] = []
+    tuned: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for place, column in columns.items():
         levels = set(column.values()) | ({""} if len(column) < len(members) else set())
         if len(levels) < 2 or any(_equivalent(column, one) for one in used):
@@ -409,14 +425,46 @@ def _from_rest(members: list[Draft]) -> Iterator[str]:
         for draft in members:
             text = column.get(id(draft), "")
             # A file called after the case of its folder says it once more.
-            if text and text == draft.value("case"):
+            if not text or text == draft.value("case"):
                 continue
-            if text and (name not in draft.facts or (name == "tuning" and str(draft.value(name)) != text)):
+            if name == "tuning":
+                tuned[id(draft)].append((_depth_of(place), text))
+            elif name not in draft.facts:
                 draft.append(name, text, f"path: {text}")
         alone = len(column) == len(set(column.values())) > _LISTED
         more = "; each run has its own, so none has a repeat: --pattern may explain it" if alone else ""
         listed = _listed({text: text for text in column.values()})
         yield f"{place}: {listed} not understood, used as {name}{more}"
+    told = {key: tuple(text for _, text in sorted(found, key=itemgetter(0))) for key, found in tuned.items()}
+    spelled = _said_once(told.values())
+    for draft in members:
+        text = spelled.get(told.get(id(draft), ()), "")
+        if text and str(draft.value("tuning")) != text:
+            draft.append("tuning", text, f"path: {text}")
+
+
+def _depth_of(place: str) -> int:
+    """Return the position of a place in a path; the name of the file is behind all folders."""
+    found = re.search(r"\d+", place)
+    return int(found[0]) if found else 1 << 30
+
+
+def _said_once(parts: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Spell parts of paths as one level each, without the words that a folder above has said.
+
+    ``MPI/bt/bt-mpi-431`` is ``MPI/bt/431``. Levels that would be the same then keep all of their words.
+    """
+    spelled: dict[tuple[str, ...], str] = {}
+    for one in parts:
+        said: set[str] = set()
+        left = []
+        for part in one:
+            words = _SAID.findall(part)
+            left.append("-".join(word for word in words if word.casefold() not in said))
+            said |= {word.casefold() for word in words}
+        spelled[one] = "/".join(filter(None, left))
+    counts = Counter(spelled.values())
+    return {one: text if counts[text] == 1 else "/".join(one) for one, text in spelled.items()}
 
 
 def _equivalent(column: Mapping[int, str], other: Mapping[int, str]) -> bool:

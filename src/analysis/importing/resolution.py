@@ -283,7 +283,8 @@ def _group_hosts(drafts: Sequence[Draft]) -> None:
     clusters: dict[str, dict[int, tuple[str, str, str]]] = defaultdict(dict)
     for at, draft in enumerate(drafts):
         if draft.value("cpu") is None:
-            listed = draft.value("node_list") or draft.value("host") or ""
+            of_path = draft.facts.get("node_list", Sourced("", "")).where.startswith("path")
+            listed = "" if of_path else draft.value("node_list") or draft.value("host") or ""
             hosts = set(slurm.listed(str(listed)))
             feature = str(draft.value("feature") or "")
             found = "" if feature in hosts else feature, str(draft.value("queue") or ""), _pattern(hosts)
