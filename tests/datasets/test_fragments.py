@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -294,3 +296,32 @@ def test_ingest__a_file_next_to_the_runs_that_changes_while_they_are_read_is_rea
     ingest(raw, tmp_path / "out")
     ingest(raw, tmp_path / "whole")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+# As a user writes it: no main guard. A process that is started anew would run it from its first line.
+PLAIN = """\
+import sys
+from pathlib import Path
+from analysis.datasets.campaign import ingest
+print("begun", flush=True)
+print(ingest(Path(sys.argv[1]), Path(sys.argv[2])))
+"""
+
+
+@pytest.mark.parametrize("dask", ["", pytest.param("local", marks=pytest.mark.slow)])
+def test_ingest__a_script_without_a_main_guard_reads_more_than_500_runs(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dask: str
+) -> None:
+    for number in range(520):
+        shutil.copytree(RAW / "runs" / "009", raw / "runs" / f"{number:03}")
+    script = tmp_path / "plain.py"
+    script.write_text(PLAIN, encoding="utf-8")
+    command = [sys.executable, str(script), str(raw), str(tmp_path / "plain")]
+    environment = os.environ | {"BENCHBOOK_DASK": dask}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    begun, summary = done.stdout.splitlines()
+    assert (begun, summary[:18]) == ("begun", "vm-hpcg: 520 runs,")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # in this process alone
+    ingest(raw, tmp_path / "alone")
+    assert content(tmp_path / "plain") == content(tmp_path / "alone")
