@@ -180,6 +180,40 @@ def test_claim__new_words_can_be_accepted(place: Path) -> None:
     assert claim.question.compare.levels[0] == "ib-ndr"
 
 
+FACTS = {"report": "mine2026", "title": "Our new cluster: a test", "publisher": "Our centre", "date": "2026"}
+
+
+def test_claim__begins_a_new_report_with_a_title(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = place / "config/claims/mine2026.yaml"
+    assert run("--yes", **FACTS) == 0
+    out = capsys.readouterr().out
+    assert "add `mine2026: []` under `reports` in config/config.yaml, then:" in out
+    report = load_report(path)
+    assert (report.title, report.publisher, report.date) == ("Our new cluster: a test", "Our centre", "2026")
+    assert [claim.statement for claim in report.claims] == [GOOD["statement"]]
+    assert run("--yes", report="mine2026", baseline="1gbe") == 1  # no level of this report
+    assert run("--yes", "--new", report="mine2026", baseline="1gbe") == 0
+    assert len(load_report(path).claims) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"publisher": "", "date": ""}, "a new report lacks --publisher, --date"),
+        ({"report": "hpcg2014"}, "there is such a report; leave out --title"),
+        ({"report": "../mine"}, "is no name of a report; use a-z 0-9 -"),
+        ({"expect": "much"}, "'much' has no figure"),
+    ],
+)
+def test_claim__a_new_report_that_cannot_be_is_not_written(
+    changed: dict[str, str], message: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in place.rglob("*.yaml")}
+    assert run("--yes", **{**FACTS, **changed}) == 1
+    assert message in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in place.rglob("*.yaml")} == before
+
+
 def test_report__a_topic_that_looks_misspelt_is_refused(place: Path) -> None:
     path = place / "config/claims/house.yaml"
     text = path.read_text(encoding="utf-8")

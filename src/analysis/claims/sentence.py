@@ -199,6 +199,25 @@ _STOP = frozenset(
 )
 
 
+def begun(name: str, title: str, publisher: str, date: str) -> tuple[Report, str]:
+    """Begin a new report: return it without a claim, and the head of its file.
+
+    Raises
+    ------
+    ConfigError
+        If a report of this name is there, or the name cannot be one.
+    """
+    path = project.claims(name)
+    where = os.path.relpath(path)
+    if path.exists():
+        raise ConfigError.at(where, 0, "there is such a report", "leave out --title, or take another name")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        raise ConfigError.at(where, 0, f"{name!r} is no name of a report", "use a-z 0-9 -")
+    facts = {"title": title, "publisher": publisher, "date": date}
+    head = yaml.safe_dump({"report": facts}, sort_keys=False, allow_unicode=True, width=100)
+    return Report(name, title, publisher, date, ()), f"{head}\nclaims:"
+
+
 def path_of(report: str) -> Path:
     """Return the file of a report's claims; `ConfigError` with the nearest name if there is none."""
     path = project.claims(report)
@@ -206,6 +225,6 @@ def path_of(report: str) -> Path:
         there = sorted(one.stem for one in path.parent.glob("*.yaml") if one.stem != "not_testable")
         near = difflib.get_close_matches(report, there, 1, 0.6)
         meant = f" (is {near[0]!r} meant?)" if near else ""
-        remedy = f"known: {', '.join(there)}{meant}; for a new report see docs/claims.md"
+        remedy = f"known: {', '.join(there)}{meant}; --title begins a new report"
         raise ConfigError.at(os.path.relpath(path), 0, "there is no such report", remedy)
     return path

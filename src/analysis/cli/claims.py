@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.words import table
 from analysis.claims import Report, evaluate, load_report, sentence
@@ -27,29 +28,54 @@ def claim(
 ) -> int:
     """Make a claim from flags, on a terminal also from questions; show its verdicts; write it if wanted.
 
+    With a title it is the first one of a new report.
+
     Raises `ConfigError`, with the nearest word, for each word that the report does not use; nothing is
     written then.
     """
     assert action == "new"
-    path = sentence.path_of(report)
-    loaded = load_report(path)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not yes
+    if given["title"]:
+        loaded, before = sentence.begun(report, *_facts(given, asking))
+        path = project.claims(report)
+    else:
+        path = sentence.path_of(report)
+        loaded, before = load_report(path), path.read_text(encoding="utf-8")
     entry = _entry(loaded, _asked(given, loaded, new=new) if asking else given)
     sentence.check_words(entry, loaded, new=new)
     text = sentence.as_text(entry)
-    before = path.read_text(encoding="utf-8")
     drafted = sentence.load_with(path, f"{before.rstrip()}\n\n{text}", [entry["id"]])
-    print(f"{os.path.relpath(path)} gets:\n\n{text}")
-    _preview(drafted, entry["id"], campaigns or load_config()["reports"].get(report, ()))
+    head = f"{before}\n" if given["title"] else ""
+    print(f"{os.path.relpath(path)} gets:\n\n{head}{text}")
+    _preview(drafted, entry["id"], campaigns or _campaigns(report))
     if asking and _ask("write it", "no").lower() not in ("y", "yes"):
         print("nothing written")
         return FINE
     if not (asking or yes):
         print("nothing written; --yes writes it")
         return FINE
-    sentence.append(path, [text], [entry["id"]])
-    print(pasteable(f"written; then: benchbook verdicts --report {report}"))
+    sentence.append(path, [text], [entry["id"]], before if given["title"] else None)
+    known = report in load_config()["reports"]
+    first = "" if known else f"add `{report}: []` under `reports` in config/config.yaml, "
+    print(pasteable(f"written; {first}then: benchbook verdicts --report {report}"))
     return FINE
+
+
+def _campaigns(report: str) -> list[str]:
+    """List the campaigns of the build that are for a report; for one that the build lacks, all with data."""
+    config = load_config()
+    if report in config["reports"]:
+        return list(config["reports"][report])
+    return [name for name in config["campaigns"] if (project.processed(name) / "campaign.nc").is_file()]
+
+
+def _facts(given: dict[str, Any], asking: bool) -> tuple[str, str, str]:
+    for key, what in (("publisher", "who published the report"), ("date", "when, such as May 2026")):
+        if not given[key] and asking:
+            given[key] = _ask(what, "", _given)
+    if missing := [f"--{key}" for key in ("publisher", "date") if not given[key]]:
+        raise ConfigError.at("claim new", 0, f"a new report lacks {', '.join(missing)}", "give them")
+    return given["title"], given["publisher"], given["date"]
 
 
 def _entry(report: Report, given: dict[str, Any]) -> dict[str, Any]:
