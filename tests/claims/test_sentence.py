@@ -229,4 +229,7 @@ def test_claim__preview_is_the_verdict_of_the_claim_by_hand(capsys: pytest.Captu
     flags = ["--topic", "links", "--quantity", "equality", "--factor", "interconnect", "--expect", "equal"]
     sides = ["--treatment", "veth-1gbit", "--baseline", "veth-open", "--new", "--campaign", "vm-hpcg"]
     assert cli.main(["claim", "new", "--report", "house", "--statement", "x", *flags, *sides]) == 0
-    assert "vm-hpcg" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    (row,) = (line for line in out.splitlines() if line.startswith("vm-hpcg"))
+    assert row.endswith("holds")
+    assert "  vm-hpcg: equal within 5 %" in out  # the reason

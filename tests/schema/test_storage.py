@@ -141,6 +141,11 @@ def test_read__damaged_file_is_one_line(tmp_path: Path) -> None:
         storage.read(tmp_path / "broken.nc")
 
 
+def test_read_tree__a_file_that_was_never_built_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"campaign\.nc:0: is not there; build it: make report$"):
+        storage.read_tree(tmp_path / "campaign.nc")
+
+
 def test_read__unit_that_differs_from_the_registry_is_refused(calls: xr.Dataset, tmp_path: Path) -> None:
     storage.write(calls, tmp_path / "calls.nc")
     with xr.open_dataset(tmp_path / "calls.nc", engine="h5netcdf") as stored:

@@ -126,21 +126,24 @@ def _level(text: str) -> str | int | float:
 def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
     """Print the verdict of the new claim on each campaign that has runs for it."""
     built(campaigns)
-    rows, reasons = [], []
+    rows: list[list[str]] = []
+    reasons: list[str] = []
+    silent: list[str] = []
     for campaign in campaigns:
         print(f"reading {campaign}", file=sys.stderr)
         loaded = load_campaign(campaign)
         (found,) = (one for one in evaluate(report, loaded) if one.claim == name)
+        reasons.append(f"  {campaign}: {found.reason}")
         if found.verdict == "not tested":
-            reasons.append(f"  {campaign}: {found.reason}")
+            silent.append(reasons.pop())
         else:
             rows.append(
                 [campaign, found.expected_text, found.estimate_text, str(found.n or ""), found.verdict]
             )
     if rows:
-        print(table([["campaign", "expected", "estimate", "n", "verdict"], *rows]))
+        print(table([["campaign", "expected", "estimate", "n", "verdict"], *rows]), *reasons, sep="\n")
     else:
-        print("no campaign of this build tests it:", *reasons[:_CHOICES], sep="\n")
+        print("no campaign of this build tests it:", *silent[:_CHOICES], sep="\n")
     print()
 
 

@@ -128,6 +128,8 @@ def _stored(path: str | Path, groups: Collection[str] | None) -> dict[str, xr.Da
                 nodes[group.name] = _dataset(group, file)
     # What HDF5 says of damage comes as any of these.
     except (OSError, LookupError, ValueError, RuntimeError, TypeError, MemoryError) as error:
+        if not Path(path).exists():
+            raise ReadError.at(str(path), 0, "is not there", "build it: make report") from None
         raise ReadError.at(str(path), 0, f"cannot be read ({error})", "rebuild it: make report") from error
     return nodes
 
