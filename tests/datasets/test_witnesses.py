@@ -14,18 +14,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from analysis import cli
 from analysis.base import files, project
 from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
 from analysis.datasets.run import RunFolder, read_run
-from analysis.datasets.witnesses import hearing, sequence
+from analysis.datasets.witnesses import hearing, layout, sequence
 from analysis.datasets.witnesses.marks import marks
 from analysis.provenance import manifest
 
@@ -1204,3 +1206,22 @@ def test_jobs_and_start__a_job_that_waited_or_was_queued_again_is_no_lie(
     found = [str(fault) for fault in sequence.jobs_and_start(case)]
     assert len(found) == named
     assert all("belongs to job 3, which began" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("rank", "call", "faults"),
+    [(0, "MPI_Recv", 1), (-1, "MPI_Recv", 0), (0, "write", 0)],
+    ids=["more MPI than all of it", "a sum over all ranks, of a banner", "a call of POSIX"],
+)
+def test_sums_of_profiles__are_of_the_calls_of_mpi_of_one_rank(rank: int, call: str, faults: int) -> None:
+    table = {
+        "rank": ("obs", [rank, 1]),
+        "call": ("obs", [call, "MPI_Send"]),
+        "time": ("obs", [2.0, 0.5]),
+        "mpi_time": ("ranks", [1.0, 1.0]),
+    }
+    profile = xr.Dataset(table, attrs={"tool": "IPM"})
+    run = SimpleNamespace(name="001", profile=profile, sources={"profile": "001/app.ipm.xml"})
+    case = SimpleNamespace(runs=[run], of_run=lambda _, what, *__, **___: what)
+    found = list(layout.sums_of_profiles(cast("hearing.Hearing", case)))
+    assert found == ["its calls of rank 0 took 2 s, all of its MPI 1 s"] * faults
