@@ -16,6 +16,7 @@ from benchmarks import table
 # The smallest form of each, and what its output has of the work that it did.
 SMALLEST = {
     "bench_build": (["--small"], "build: cold build / plain papermill of its pages = "),
+    "bench_claims": (["--runs", "221"], "claims: 221 runs, all reports: "),
     "bench_findings": (["--runs", "240", "--sides", "10"], "findings: 240 runs, 10 on a side"),
     "bench_graph": (["--runs", "20"], "graph: nothing new      20 runs"),
     "bench_import": (["--files", "60"], "runs of 60 files"),
