@@ -12,6 +12,8 @@ from analysis.base.errors import ConfigError
 from analysis.provenance import manifest
 
 LABEL = "data/raw/x"
+# The generated campaigns, which are not in the repository, have none.
+SHIPPED = sorted((Path(__file__).parents[2] / "data/raw").glob("*/MANIFEST.sha256"))
 # printf 'abc' | sha256sum
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
@@ -35,6 +37,17 @@ def campaign(tmp_path: Path) -> Path:
 
 def faults(folder: Path) -> list[str]:
     return [str(fault) for fault in manifest.check(folder, LABEL)[1]]
+
+
+def test_manifest__there_are_shipped_campaigns() -> None:
+    assert len(SHIPPED) >= 25
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
+def test_manifest__of_a_shipped_campaign_has_its_files_as_they_are(path: Path) -> None:
+    listed, found = manifest.check(path.parent, path.parent.name)
+    assert listed >= 1
+    assert found == []
 
 
 def test_manifest__is_sorted_as_bytes_and_leaves_itself_out(campaign: Path) -> None:
