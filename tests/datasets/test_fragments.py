@@ -318,7 +318,7 @@ def test_ingest__a_script_without_a_main_guard_reads_more_than_500_runs(
     script.write_text(PLAIN, encoding="utf-8")
     command = [sys.executable, str(script), str(raw), str(tmp_path / "plain")]
     environment = os.environ | {"BENCHBOOK_DASK": dask}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     begun, summary = done.stdout.splitlines()
     assert (begun, summary[:18]) == ("begun", "vm-hpcg: 520 runs,")
