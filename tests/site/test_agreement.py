@@ -67,7 +67,7 @@ def test_verdict__level_and_interval_are_in_its_text(verdicts: list[Verdict]) ->
     for one in (one for one in verdicts if one.tested):
         if one.level is None or one.scale in ("set", "stop") or one.low == one.high:
             continue
-        assert ("at " in one.estimate_text) == (one.level < 0.95 - 1e-9), one
+        assert (" % interval)" in one.estimate_text) == (one.level < 0.95 - 1e-9), one
         checked += one.low is not None and " to " in one.estimate_text
     assert checked > 100
 
@@ -117,7 +117,8 @@ def test_every_card_shows_the_verdict_of_its_row(verdicts: list[Verdict], site: 
     for card in cards:
         assert isinstance(card.row, ClaimRow)
         if card.number:
-            assert f"{displayed(card.lead.verdict)} {card.lead.estimate_text}" in first
+            said = (displayed(card.lead.verdict), card.amount, card.lead.estimate_text)
+            assert " ".join(filter(None, said)) in first
 
 
 # ---- the pages that compare levels, as they are configured

@@ -68,8 +68,11 @@ class Rank:
 
 
 @contextmanager
-def watched(program: str) -> Iterator[dict[tuple[str, int], Rank]]:
-    """Look for the processes of a program on all nodes, which are this host's: by node and rank."""
+def watched(program: str, project: Path) -> Iterator[dict[tuple[str, int], Rank]]:
+    """Look for a project's processes of a program on all nodes, which are this host's: by node and rank.
+
+    Another test may run the same program on its own cluster at the same time, on nodes of the same names.
+    """
     found: dict[tuple[str, int], Rank] = {}
     over = threading.Event()
 
@@ -77,7 +80,8 @@ def watched(program: str) -> Iterator[dict[tuple[str, int], Rank]]:
         while not over.wait(0.02):
             for folder in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError, KeyError, ValueError):
-                    if (folder / "exe").resolve() == Path(program).resolve():
+                    ours = (folder / "cwd").resolve().is_relative_to(project)
+                    if ours and (folder / "exe").resolve() == Path(program).resolve():
                         rank = seen(folder)
                         found[rank.node, rank.number] = rank
 
@@ -146,7 +150,7 @@ def check(record: dict[str, Any], found: dict[tuple[str, int], Rank], ranks: int
 @pytest.mark.parametrize(("ranks", "threads"), [(2, 1), (1, 2)])
 def test_presets__lammps(cluster: SlurmCluster, tmp_path: Path, ranks: int, threads: int) -> None:
     program = need("lmp")
-    with watched(program) as found:
+    with watched(program, tmp_path) as found:
         record, folder = measured(cluster, tmp_path, "lammps", ranks, threads, "--case=lj-small")
     check(record, found, ranks, threads)
     words = next(iter(found.values())).words
@@ -174,7 +178,7 @@ def test_presets__quantum_espresso(cluster: SlurmCluster, tmp_path: Path, ranks:
     program = need("pw.x")
     given = tmp_path / "si.in"
     given.write_text(SILICON, encoding="utf-8")
-    with watched(program) as found:
+    with watched(program, tmp_path) as found:
         record, folder = measured(cluster, tmp_path, "quantum-espresso", ranks, threads, f"--input={given}")
     assert record["reason"] == ""
     check(record, found, ranks, threads)
