@@ -53,7 +53,8 @@ def _values(slide: Slide) -> list[tuple[str, str, str, str]]:
     for series, x, median, low, high, n, level in slide.points[list(POINTS)].itertuples(index=False):
         name = ", ".join(filter(None, (series, x if isinstance(x, str) else f"{x:g}")))
         value, ends = spell(Estimate(median, low, high, n, level=level))
-        rows.append((cut(name, 60), value, "none" if ends == "no interval" else ends.removesuffix(" interval"), f"{n:,}"))
+        ends = "none" if ends == "no interval" else ends.removesuffix(" interval")
+        rows.append((cut(name, 60), value, ends, f"{n:,}"))
     return rows
 
 

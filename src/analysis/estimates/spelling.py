@@ -372,7 +372,7 @@ def of_bytes(largest: float) -> tuple[str, float]:
 
 
 def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
-    """Spell a value and its interval, with the level below 95 %: ``1.36`` and ``1.2 to 1.5, 94 % interval``."""
+    """Spell a value and its interval, a level below 95 % too: ``1.36`` and ``1.2 to 1.5, 94 % interval``."""
     if _is_exact(estimate):
         return attached(significant(estimate.value), unit), "exact"
     if _is_alike(estimate):
