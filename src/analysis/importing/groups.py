@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analysis.base.words import STAMPS
+from analysis.importing.banners import printed_in
 from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
 _ENDINGS = re.compile(
@@ -83,12 +84,16 @@ def group(observations: Iterable[Observation]) -> Grouping:
     _find_jobs_by_time(out, known)
     index = _Index(out.runs)
     recorded = _recorded_at_its_time(known, out.runs)
+    banners = printed_in(known)
     for source in known:
+        if source.name in banners:
+            continue  # it goes where its banner is
         if run := recorded.get(source.name):
             run.files.append(source)
         elif source.role in ("profile", "power", "beside", "text", "record"):
             _attach(source, index, out)
-    _add_runs_without_result(known, out, index)
+    _add_runs_without_result([one for one in known if one.name not in banners], out, index)
+    _attach_by_banner(known, banners, out)
     for run in out.runs:
         run.job = run.job or run.main.job or next((one.job for one in run.files if one.job), "")
     counts = Counter(run.job for run in out.runs)
@@ -339,6 +344,20 @@ def _attach(source: Observation, index: _Index, out: Grouping) -> None:
         out.unplaced[source.name] = source.why
 
 
+def _attach_by_banner(
+    known: Iterable[Observation], banners: Mapping[str, Observation], out: Grouping
+) -> None:
+    """Give a file that IPM wrote to the run whose output has its banner."""
+    having = {id(one): run for run in out.runs for one in (run.main, *run.files)}
+    for source in known:
+        if (banner := banners.get(source.name)) is None:
+            continue
+        if run := having.get(id(banner)):
+            run.files.append(source)
+        else:
+            out.unplaced[source.name] = out.unplaced[banner.name]
+
+
 def _belongs(source: Observation, run: RunFiles) -> bool:
     """Tell whether a file is a run's; a text that no reader recognises must be tied to it by its name.
 
@@ -391,7 +410,8 @@ def _add_runs_without_result(known: Sequence[Observation], out: Grouping, index:
     attached = {id(one) for run in out.runs for one in run.files}
     alone = [source for source in known if id(source) not in attached]
     for source in alone:
-        if source.role == "profile" and len(index.candidates(source)) > 1 and not source.job:
+        results = [run for run in index.candidates(source) if run.part is not None]
+        if source.role == "profile" and len(results) > 1 and not source.job:
             why = "is a profile of one of several results in its folder; no file says which"
             out.unplaced[source.name] = why
         elif source.role == "profile":
@@ -404,4 +424,9 @@ def _add_runs_without_result(known: Sequence[Observation], out: Grouping, index:
             index.add(out.runs[-1])
         elif source.role == "record":
             out.unplaced[source.name] = "is the record of a run without an output in its folder"
+    for source in alone:  # what the program of a profile printed
+        found = index.candidates(source) if source.role == "text" and source.name in out.unplaced else []
+        if len(found) == 1 and found[0].part is None and _belongs(source, found[0]):
+            found[0].files.append(source)
+            del out.unplaced[source.name]
     out.runs.sort(key=lambda run: (run.main.file.name.encode("utf-8", "surrogateescape"), run.number))

@@ -32,6 +32,8 @@ _MACHINE = tuple(
     one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "host_group"
 )
 NEEDED = tuple(one.name for one in TABLE if one.needed)
+# Facts that state when a run began and ended, or how long it was; the first that is known counts.
+_DATES = (("date", "date_end"), ("profile_start", "profile_stop"), ("profile_clock", "profile_length"))
 _QUARTER = 900.0  # s; clocks in other time zones differ by multiples of it
 
 
@@ -150,9 +152,7 @@ def _from_files(
     known = next(filter(None, map(system, [*hosts, str(draft.value("cluster") or "")])), "")
     if known and ("cluster" not in draft.facts or draft.facts["cluster"].where not in ("--set", "--table")):
         draft.facts["cluster"] = Sourced(known, "names of hosts")
-    if draft.value("start") is None and (date := draft.value("date")):
-        end = draft.value("date_end") or 0
-        draft.add({"start": date} | ({"end": end} if end > date else {}), draft.facts["date"].where)
+    _add_start(draft)
     # The time in a name is not that of the start, but it shows in which order runs were made.
     if stamp := run.main.stamp:
         at = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
@@ -161,6 +161,15 @@ def _from_files(
     if run.part is not None and run.part.content and draft.application in by_engine.values():
         draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
+
+
+def _add_start(draft: Draft) -> None:
+    """Take the start from a date that the output prints, else from a profile."""
+    for begun, ended in _DATES if draft.value("start") is None else ():
+        if begin := draft.value(begun):
+            end = draft.value(ended) or 0.0
+            end = begin + end if ended == "profile_length" else end
+            draft.add({"start": begin} | ({"end": end} if end > begin else {}), draft.facts[begun].where)
 
 
 def _from_script(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,7 +330,7 @@ def number_repeats(drafts: Sequence[Draft]) -> None:
 
 
 def _order(draft: Draft) -> tuple[Any, ...]:
-    start = draft.value("start") or draft.value("profile_start") or 0.0
+    start = draft.value("start") or 0.0
     repeat = draft.value("repeat")
     natural = tuple(
         (0, int(piece), "") if piece.isdecimal() else (1, 0, piece)

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from analysis import readers
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
 from analysis.schema.registry import blank
+
+# As IPM 2 prints times, IPM 0.9x, and mpiP as its reader gives them.
+_CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%y/%H:%M:%S", "%Y-%m-%dT%H:%M:%S")
 
 
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -63,7 +67,11 @@ def _figures(ds: xr.Dataset) -> dict[str, float]:
 
 
 def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
-    """Return what a profile states: ranks, nodes, command, hosts, start and stop."""
+    """Return what a profile states: ranks, nodes, command, hosts, start and stop.
+
+    IPM's banner and mpiP print times without a time zone: `profile_clock` is that of the start, in s since
+    1970 as if it were in UTC, and `profile_length` is the time from start to stop, in s.
+    """
     attrs = ds.attrs
     facts: dict[str, Any] = {"profiler": engine, "profile_complete": bool(attrs.get("complete", True))}
     for name, key in (("ranks", "ranks_expected"), ("nodes", "nodes")):
@@ -78,7 +86,19 @@ def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     for name in ("start", "stop"):
         if isinstance(attrs.get(name), float) and np.isfinite(attrs[name]):
             facts[f"profile_{name}"] = attrs[name]
+    printed = (("started", "start"), ("stopped", "stop"))  # of IPM's banner, of mpiP
+    begin, end = (_clock(str(attrs.get(one) or attrs.get(other, ""))) for one, other in printed)
+    if begin is not None and end is not None:
+        facts |= {"profile_clock": begin, "profile_length": end - begin}
     return facts
+
+
+def _clock(text: str) -> float | None:
+    """Return the time that a clock showed, in s since 1970 as if it were UTC; None if the text has none."""
+    for form in _CLOCKS:
+        with contextlib.suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
+    return None
 
 
 def facts_of_power(ds: xr.Dataset) -> dict[str, Any]:

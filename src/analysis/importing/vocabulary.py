@@ -74,7 +74,8 @@ _EXTENSIONS = re.compile(
     re.IGNORECASE,
 )
 
-
+# Names that a profiler made: of IPM the user and the start, of mpiP the program, its ranks, a process.
+_OF_PROFILER = re.compile(r"[^/]*\.\d{9,10}\.\d{1,6}\.ipm\.xml|[^/]*\.\d+\.\d+\.\d+\.mpiP", re.IGNORECASE)
 # A release is one word; other numbers are split at dots.
 _WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?![A-Za-z0-9.])|[^\W_]+")
 
@@ -103,6 +104,8 @@ def parse_name(
     """Parse one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
     text = _EXTENSIONS.sub("", part) if file else part
     out = ParsedName(text)
+    if file and _OF_PROFILER.match(part):
+        return out
     for factor, pattern, level in _NUMBERED_HOSTS:
         text = _word(text, factor, pattern, level, out)
     text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", STAMPS.sub(" ", text)))
