@@ -1,7 +1,7 @@
 """The banner that IPM printed and the file that IPM wrote: of one execution, whatever their names are.
 
 The file has its start in s since 1970, the banner the same moment on a clock of an unknown time zone. Runs
-of one program with as many ranks that began at other moments are so told apart.
+of one program with as many ranks are so distinguished, unless they began together.
 """
 
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from analysis.importing.detect import Observation
 
 _SLACK = 2  # s; a banner has whole seconds, and its start is another rank's
-_QUARTER = 900  # s; clocks in other time zones differ by multiples of it
+_QUARTER = 900  # s; a time zone is a multiple of it ahead of UTC
 _FARTHEST_ZONE = 14 * 3600  # s, of UTC+14
 _SUMMER = (0, 3600, -3600)  # s; one clock shows summer time and winter time
 
