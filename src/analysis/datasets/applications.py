@@ -16,8 +16,10 @@ from analysis.schema.applications import Application
 
 # Applications of published figures, whose output no reader reads.
 _UNREAD = {
+    "laghos": "Laghos",
     "openradioss": "OpenRadioss",
     "opensbli": "OpenSBLI",
+    "pennant": "PENNANT",
     "radioss": "Radioss",
     "spec-cpu2006": "SPEC CPU2006",
     "specpower": "SPECpower",
