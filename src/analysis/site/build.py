@@ -1,6 +1,5 @@
 """Writes the site: every page from its template, without the clock and without the network."""
 
-import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from analysis.site import board as scoreboard
 from analysis.site import docs as documentation
 from analysis.site import forest, front, passport, search
 from analysis.site import page as notebooks
+from analysis.site.parts import Parts, by_place, registered, sums
 from analysis.site.provenance import Provenance
 from analysis.site.questions import question_pages
 from analysis.site.words import EVIDENCE, VERDICTS
@@ -82,7 +82,9 @@ def build(
     menu = front.menu(asked.questions, read, asked.topics)
     cards = front.cards(asked.questions, board, asked.prices)
     about = question_pages(asked.questions, board, menu, cards)
+    parts = Parts()
     shared |= {
+        "parts": parts,
         "documented": bool(described),
         "facts": provenance,
         "menu": menu,
@@ -95,7 +97,7 @@ def build(
     files |= _data(board, shared)
     files |= {f"{DATA}/{name}": text for one in read for name, text in one.files.items()}
     files |= {f"{DATA}/{one.name}.ipynb": one.path.read_text(encoding="utf-8") for one in pages}
-    files[f"{DATA}/search.js"] = _registered(
+    files[f"{DATA}/search.js"] = registered(
         "search", search.index(board, read, menu, sections, described, about)
     )
     for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
@@ -110,7 +112,10 @@ def build(
         )
     for one in sections:
         files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, section=one, **shared)
-    files["provenance.html"] = _render("provenance.html.j2", current="provenance", **shared)
+    places = by_place(provenance.inputs)
+    files["provenance.html"] = _render("provenance.html.j2", current="provenance", places=places, **shared)
+    files[f"{DATA}/sha256sums.txt"] = sums(provenance.inputs)
+    files |= {f"{DATA}/{name}.js": registered(name, content) for name, content in parts.found.items()}
     files |= documentation.pages(described, partial(_render, current="docs", **shared))
     files["verdicts.json"] = as_json(verdicts)
     return _write(files, out)
@@ -134,18 +139,14 @@ def _data(board: scoreboard.Board, shared: Mapping[str, Any]) -> dict[str, str]:
     for group in board.groups:
         rows = "".join(macros.row(row) for row in group.rows)  # type: ignore[attr-defined]
         details = {row.anchor: str(macros.detail(row, named)) for row in group.rows}  # type: ignore[attr-defined]
-        found[f"{DATA}/{group.anchor}.js"] = _registered(group.anchor, {"rows": rows, "details": details})
+        found[f"{DATA}/{group.anchor}.js"] = registered(group.anchor, {"rows": rows, "details": details})
     return found
-
-
-def _registered(name: str, value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return f"benchbook.take({json.dumps(name)}, {text});\n"
 
 
 def single(page: notebooks.PageInput, out: Path) -> Path:
     """Write one page alone, without the rest of the site; errors as `build`."""
     shared = {"pages": (), "reports": (), "rows": (), "previous": None, "following": None, "passport": None}
+    shared |= {"parts": None}
     read = notebooks.read(page)
     write_text(out, _render("page.html.j2", current=page.name, page=read, standalone=True, **shared))
     return out
@@ -201,6 +202,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["significant"] = significant
     environment.filters["section"] = scoreboard.section
+    environment.filters["grouped"] = scoreboard.grouped
     environment.globals.update(
         VERDICTS=VERDICTS, EVIDENCE=EVIDENCE, scale=forest.scale, generator=Markup(_GENERATOR)
     )

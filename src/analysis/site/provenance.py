@@ -1,9 +1,10 @@
 """Provenance of the site: versions, commit, campaigns with their failed runs, checksums of the inputs."""
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import PurePosixPath
 
 import pandas as pd
 
@@ -53,13 +54,19 @@ def gather(
 ) -> Provenance:
     """Collect the facts of campaigns, and the inputs of verdicts; `date` is that of the commit."""
     campaigns = list(campaigns)
-    inputs = {(one["path"], one["sha256"]) for verdict in verdicts for one in verdict.inputs}
-    for campaign in campaigns:
-        files = campaign.frame("files")
-        paths = (f"data/raw/{campaign.name}/{path}" for path in files["path"])
-        inputs.update(zip(paths, map(str, files["checksum"]), strict=True))
+    inputs = {one for campaign in campaigns for one in _files(campaign)}
+    folders = {str(parent) for path, _ in inputs for parent in PurePosixPath(path).parents}
+    named = {(one["path"], one["sha256"]) for verdict in verdicts for one in verdict.inputs}
+    inputs |= {(path, digest) for path, digest in named if path not in folders}  # a run is its files
     versions = (("python", platform.python_version()), *((tool, version(tool)) for tool in TOOLS))
     return Provenance(commit, date, versions, tuple(map(_facts, campaigns)), tuple(sorted(inputs)))
+
+
+def _files(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    """Name the files of a campaign from the project's folder; a modelled one is made of configuration."""
+    for one in campaign.files_read():
+        own = one["path"].startswith("config/")
+        yield one["path"] if own else f"data/raw/{campaign.name}/{one['path']}", str(one["sha256"])
 
 
 def _facts(campaign: Campaign) -> CampaignFacts:

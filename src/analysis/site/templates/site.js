@@ -135,6 +135,53 @@
     if (detail && !detail.childElementCount) detail.innerHTML = (await load(group)).details[target.parentElement.id];
   }, true);
 
+  // Long parts of a page are scripts, too. They are read when nothing else is to do, and shown when they are
+  // opened, asked for by their address, looked for in the browser's own search, or printed.
+  const holders = [...document.querySelectorAll("[data-part]")];
+  const show_part = (holder) => {
+    const part = parts[holder.dataset.part];
+    if (part === undefined || holder.dataset.filled) return;
+    holder.dataset.filled = "yes";
+    holder.innerHTML = part;
+  };
+  const fill = (holder) =>
+    load(holder.dataset.part).then(
+      () => show_part(holder),
+      (fault) => (holder.textContent = fault.message)
+    );
+  for (const holder of holders)
+    holder.closest("details").addEventListener("toggle", ({ currentTarget }) => currentTarget.open && fill(holder));
+  const opened = [];
+  const follow_part = async () => {
+    const anchor = decodeURIComponent(location.hash.slice(1));
+    for (const holder of holders) {
+      if (!anchor || document.getElementById(anchor)) break;
+      await fill(holder);
+    }
+    const row = anchor && document.getElementById(anchor);
+    if (!row || !row.closest("[data-part]")) return;
+    for (let e = row.querySelector("details"); e; e = e.parentElement.closest("details")) e.open = true;
+    row.scrollIntoView({ block: "center" });
+  };
+  if (holders.length) {
+    const idle = window.requestIdleCallback || setTimeout;
+    addEventListener("load", () => idle(() => holders.forEach((one) => load(one.dataset.part).catch(() => {}))));
+    addEventListener("keydown", ({ key, ctrlKey, metaKey }) => {
+      if ((ctrlKey || metaKey) && key === "f") holders.forEach(show_part);
+    });
+    addEventListener("beforeprint", () => {
+      for (const holder of holders.filter((one) => one.closest(".group"))) {
+        const group = holder.closest("details");
+        show_part(holder);
+        if (!group.open) opened.push(group);
+        group.open = true;
+      }
+    });
+    addEventListener("afterprint", () => opened.splice(0).forEach((one) => (one.open = false)));
+    addEventListener("hashchange", follow_part);
+    follow_part();
+  }
+
   window.benchbook = { take, load, ready, find: (question, most) => find(question, most), entries: () => index.entries };
 
   // ---- the search box
