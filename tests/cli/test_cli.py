@@ -184,6 +184,26 @@ def test_new_campaign__overwrites_nothing(elsewhere: Path, capsys: pytest.Captur
     assert "exists already" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["new-campaign", "mine", "--yes"],
+        ["import", str(RUNS.parent), "--as", "mine", "--yes"],
+        ["try", "vm-hpcg"],
+    ],
+)
+def test_what_writes_files__needs_a_project_in_the_working_folder(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It wrote into the project of the package's own checkout."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(command) == 1
+    remedy = "work in a Benchbook project; `benchbook init FOLDER` makes one"
+    assert capsys.readouterr().err == f"{tmp_path}:0: no config/config.yaml here or above; {remedy}\n"
+    assert list(tmp_path.iterdir()) == []
+    assert not (ROOT / "config/campaigns/mine.yaml").exists()
+
+
 @pytest.mark.parametrize("name", ["../evil", "a b", "", "-x", "."])
 def test_new_campaign__refuses_names_that_are_no_folder(elsewhere: Path, name: str) -> None:
     before = sorted(elsewhere.rglob("*"))

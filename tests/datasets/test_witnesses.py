@@ -671,6 +671,19 @@ def threads_and_environment_changed(copy: Copy) -> None:
 
 
 @lie(
+    "vm-water",
+    r"4d6615fc-r01/run\.json:\d+: its output states no threads, its record 2 per rank; was the program built",
+)
+def threads_that_the_program_never_had(copy: Copy) -> None:
+    """All that was asked for says two threads; this build of cp.x has no OpenMP and names none."""
+    for record in copy.records():
+        for variables in (record["environment"], record["facts"]["environment"]):
+            variables["OMP_NUM_THREADS"] = "2"
+        copy.change(record["run"], threads=2, environment=record["environment"], facts=record["facts"])
+        copy.edit(f"runs/{record['run']}/job.sh", r"OMP_NUM_THREADS=1", "OMP_NUM_THREADS=2")
+
+
+@lie(
     "vm-hpcg", r"013/stdout\.txt:0: its output is off the 5 other runs .* factor of .* run 027 is like them;"
 )
 def tables_of_two_links_exchanged(copy: Copy) -> None:

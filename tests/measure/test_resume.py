@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.measure import resume, workflow
+from analysis.measure import executor, resume, workflow
 from analysis.measure.executor import patch_executor
 from analysis.measure.matrix import expand
 
@@ -107,7 +107,17 @@ class Executor:
         self.bad.append(msg)
 
 
-def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_path: Path) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The clock of the executor, in s, as a list of one number."""
+    now = [0.0]
+    monkeypatch.setattr(executor, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(
+    tmp_path: Path, clock: list[float]
+) -> None:
     answers: list[dict[str, str] | None] = [
         {"1": "RUNNING", "2": "RUNNING", "3": "RUNNING"},
         {"1": "RUNNING"},  # 2 and 3 are gone
@@ -119,6 +129,7 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
     asked: list[str] = []
 
     async def query_job_status(command: str, logger: object) -> tuple[dict[str, str] | None, float]:
+        clock[0] += 10
         return answers.pop(0), 0.1
 
     def validate_account(account: str, logger: object) -> str:
@@ -138,27 +149,28 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
         SimpleNamespace(external_jobid=job, job=SimpleNamespace(output=output))
         for job, output in outputs.items()
     ]
-    executor = plugin.Executor(plugin)
+    asking = plugin.Executor(plugin)
 
     async def rounds() -> list[list[str]]:
         seen, left = [], active
         while answers:
-            left = [job async for job in executor.check_active_jobs(left)]
+            left = [job async for job in asking.check_active_jobs(left)]
             seen.append([job.external_jobid for job in left])
         return seen
 
     assert asyncio.run(rounds()) == [["1", "2", "3"], ["1", "2", "3"], ["1", "2", "3"], ["1", "3"], ["3"], []]
-    assert executor.bad == ["Slurm does not know job 2 any more. The same command measures its run again. "]
-    assert executor.good == ["3"]  # its record is there
+    assert asking.bad == ["Slurm does not know job 2 any more. The same command measures its run again. "]
+    assert asking.good == ["3"]  # its record is there
     assert [plugin.validate_account("bench", None) for _ in range(3)] == ["bench"] * 3
     assert asked == ["bench"]
 
 
-def test_executor__preempted_job_that_is_not_started_again_is_given_up() -> None:
+def test_executor__preempted_job_that_is_not_started_again_is_given_up(clock: list[float]) -> None:
     """Job 2 waits for its next start when Slurm is asked again."""
     answers = [{"1": "PREEMPTED", "2": "PREEMPTED"}, {"1": "PREEMPTED", "2": "PENDING"}, {"2": "COMPLETED"}]
 
     async def query_job_status(command: str, logger: object) -> tuple[dict[str, str], float]:
+        clock[0] += 10
         return answers.pop(0), 0.1
 
     class Mended(Executor):
@@ -166,18 +178,82 @@ def test_executor__preempted_job_that_is_not_started_again_is_given_up() -> None
 
     plugin = SimpleNamespace(Executor=Mended, query_job_status=query_job_status)
     patch_executor(plugin)
-    executor = plugin.Executor(plugin)
+    asking = plugin.Executor(plugin)
     active = [SimpleNamespace(external_jobid=job, job=SimpleNamespace(output=["none"])) for job in "12"]
 
     async def rounds() -> list[list[str]]:
         seen, left = [], active
         while answers:
-            left = [job async for job in executor.check_active_jobs(left)]
+            left = [job async for job in asking.check_active_jobs(left)]
             seen.append([job.external_jobid for job in left])
         return seen
 
     assert asyncio.run(rounds()) == [["1", "2"], ["2"], []]
-    assert executor.bad == ["Slurm says PREEMPTED of job 1. The same command measures its run again. "]
+    assert asking.bad == ["Slurm says PREEMPTED of job 1. The same command measures its run again. "]
+
+
+def test_executor__job_that_two_answers_at_once_miss_is_not_lost(clock: list[float]) -> None:
+    jobs = executor.Lost()
+    for seconds, lost in ((5, False), (4.5, False), (0.5, False), (0, True)):
+        jobs.note({})
+        assert jobs.lost("1") is lost
+        clock[0] += seconds
+    jobs.note({"1": "RUNNING"})
+    assert not jobs.lost("1")
+    jobs.note({})
+    assert not jobs.lost("1")
+
+
+def asked(pace: executor.Pace, clock: list[float], jobs: int, until: float) -> list[float]:
+    """Return when Slurm is asked for so many jobs, of each quarter of a second."""
+    found = []
+    while clock[0] < until:
+        if pace.ask(jobs, 20):
+            found.append(clock[0])
+        clock[0] += 0.25
+    return found
+
+
+def test_executor__one_job_is_asked_for_soon_then_ever_less_often(tmp_path: Path, clock: list[float]) -> None:
+    pace = executor.Pace(tmp_path)
+    assert asked(pace, clock, 0, 100) == []
+    assert asked(pace, clock, 1, 180) == [100, 102, 106, 114, 130, 150, 170]
+    (tmp_path / "run").mkdir()  # its record arrives
+    assert asked(pace, clock, 1, 184) == [180, 182]
+    assert asked(pace, clock, 0, 300) == []
+    assert asked(pace, clock, 1, 301) == [300]  # the next one
+
+
+def test_executor__many_jobs_are_asked_for_as_seldom_as_without_it(
+    tmp_path: Path, clock: list[float]
+) -> None:
+    pace, found = executor.Pace(tmp_path), []
+    for number in range(100):  # a record each second
+        (tmp_path / str(number)).mkdir()
+        os.utime(tmp_path, ns=(0, number))
+        found += asked(pace, clock, 200, number + 1)
+    assert found == [20, 40, 60, 80]
+    assert asked(pace, clock, 4, 110) == [100, 104, 108]  # the last ones
+
+
+def test_executor__sleep_ends_with_snakemake(tmp_path: Path) -> None:
+    class Asking(Executor):
+        wait, active_jobs, next_seconds_between_status_checks = True, ("1",), 180
+
+        async def sleep(self) -> None: ...
+
+    patch_executor(SimpleNamespace(Executor=Asking, query_job_status=None), tmp_path, "c")
+    asking: Any = Asking(None)
+
+    async def end() -> None:
+        await asking.sleep()  # the first question, a second after the submission
+        asking.active_jobs = ()
+        sleeping = asyncio.ensure_future(asking.sleep())
+        await asyncio.sleep(0)
+        asking.wait = False
+        await asyncio.wait_for(sleeping, 5)
+
+    asyncio.run(end())
 
 
 def test_executor__version_that_cannot_be_patched_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from analysis.datasets import doubts
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
 
@@ -188,6 +189,8 @@ def test_presets__quantum_espresso(cluster: SlurmCluster, tmp_path: Path, ranks:
     assert version
     # Debian 12 builds it without OpenMP: the cores are there, but one thread of each rank uses them.
     own = {"MPI": 1, "MPI & OpenMP": threads}[version[1]]
+    doubted = [str(fault) for fault in doubts(folder.parents[1]) if "states no threads" in str(fault)]
+    assert len(doubted) == (own < threads)
     assert int(version[2]) == 2 * ranks * own
     assert re.search(r"MPI processes distributed on +2 nodes", text)
     (digest,) = (file["sha256"] for file in record["input_files"].values())

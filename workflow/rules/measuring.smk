@@ -6,6 +6,13 @@ from snakemake.logging import logger
 if MEASURED:
     from analysis.measure import resume
     from analysis.measure import workflow as campaigns
+    from analysis.measure.executor import patch_executor, quieten
+
+    quieten(logger)
+    # Slurm's executor asks in time, ends when Slurm has lost a job, and starts runs directly. It begins to wait
+    # before `onstart`.
+    if "snakemake_executor_plugin_slurm" in sys.modules:
+        patch_executor(sys.modules["snakemake_executor_plugin_slurm"], BASE, MEASURED)
 
 
 def start_measuring():
@@ -13,7 +20,6 @@ def start_measuring():
     if not MEASURED or not workflow.is_main_process:
         return
     hold_campaign()
-    patch_slurm_executor()
     watch_progress()
 
 
@@ -25,16 +31,6 @@ def hold_campaign():
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
     AT_END.enter_context(lock)
-
-
-def patch_slurm_executor():
-    """Make Slurm's executor query less often, end when Slurm has lost a job, and start runs directly."""
-    from analysis.measure.executor import patch_executor, quieten
-
-    quieten(logger)
-    plugin = sys.modules.get("snakemake_executor_plugin_slurm")
-    if plugin is not None:
-        patch_executor(plugin, BASE)
 
 
 def watch_progress():

@@ -48,7 +48,16 @@ def root(start: str | Path | None = None) -> Path:
         for folder in (first, *first.parents):
             if (folder / CONFIG).is_file():
                 return folder
-    raise ConfigError.at(str(starts[0]), 0, f"no {CONFIG} here or above", "work inside a Benchbook project")
+    remedy = "work in a Benchbook project; `benchbook init FOLDER` makes one"
+    raise ConfigError.at(str(starts[0]), 0, f"no {CONFIG} here or above", remedy)
+
+
+def here() -> Path:
+    """Find the project of the working folder, for what writes files: never that of the package itself.
+
+    `ConfigError` if there is none.
+    """
+    return root(Path.cwd())
 
 
 def raw(campaign: str, base: Path | None = None) -> Path:

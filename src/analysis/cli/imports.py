@@ -38,7 +38,7 @@ def import_folder(
         raise ConfigError.at(
             name, 0, "is no name for a campaign", "use letters, digits, dots, dashes, underscores"
         )
-    base = project.root()
+    base = project.here()
     raw, declaration = project.raw(name, base), project.declaration(name, base)
     _check_target(raw, declaration, base)
     applications = base / "config" / "applications"

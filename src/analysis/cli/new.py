@@ -50,7 +50,7 @@ def new_campaign(
     if from_slurm and scontrol:
         print("benchbook new-campaign: give --from-slurm or --scontrol FILE, not both", file=sys.stderr)
         return WRONG_USAGE
-    base = project.root()
+    base = project.here()
     if source or telling:
         return _to_tell(name, source, base, cluster=flags["cluster"], telling=telling)
     flags["arguments"] = shlex.split(flags["arguments"])

@@ -30,7 +30,7 @@ def repeat(crate: str, *, cluster: str, name: str, levels: Sequence[str] | None)
     Of a stranger's files those of the campaign and its applications are used, which hold names, numbers and
     arguments; programs and paths are those of your cluster. `levels` are ``FACTOR=THEIRS:MINE``.
     """
-    base = project.root()
+    base = project.here()
     renamed = dict(map(_renamed, levels or ()))
     try:
         with zipfile.ZipFile(crate) as archive:

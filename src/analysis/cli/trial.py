@@ -28,7 +28,7 @@ Verdict = tuple[str, str, str]  # what, proved or missing, why with the remedy
 
 def try_campaign(name: str) -> int:
     """Measure the cheapest run that can show the most, unless it is there; 1 if something is missing."""
-    base = project.root()
+    base = project.here()
     found = plan(name, base)
     run = cheapest(found)
     recorded, code = run.name, 0

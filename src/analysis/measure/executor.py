@@ -2,26 +2,30 @@
 
 It checks the account before each submission, and hangs on a job that Slurm does not know: one that a
 crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``. It waits for a job
-that was preempted and is not started again. And in each job it starts a second Snakemake, which costs more
-than many programs that are measured.
+that was preempted and is not started again. In each job it starts a second Snakemake, which costs more than
+many programs that are measured. And it asks for jobs every 20 to 180 s, however short they are.
 """
 
+import asyncio
 import contextlib
 import functools
 import logging
 import os
 import shlex
 import sys
-from collections import Counter
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.measure import workflow
+from analysis.measure import folders, workflow
 
-# A job is known from its submission on, so that an answer without it means that it is gone; one answer may
-# come from a controller that is just starting.
-_MISSES = 2
+# A job is known from its submission on, so that an answer without it means that it is gone. One answer, or
+# two at once, may come from a controller that is just starting: s between the first and the last.
+_MISSING = 10.0
+# The first pause before a question to Slurm, in s; each one is twice as long as the one before.
+_FIRST = 1.0
+_LOOK = 0.25  # between two looks at the folder of runs and at what Snakemake wants
 # How a job can end that the executor takes for one that goes on. Before a new start it waits (PENDING).
 _ENDED = ("PREEMPTED", "REVOKED", "LAUNCH_FAILED")
 START = Path(__file__).with_name("start.sh")
@@ -38,13 +42,17 @@ def start_command(base: Path, campaign: str, run: str, log: str, others: Sequenc
     return shlex.join(["sh", str(START), str(base), sys.executable, campaign, run, comment, log, *others])
 
 
-def patch_executor(plugin: Any, base: Path | None = None) -> None:
+def patch_executor(plugin: Any, base: Path | None = None, campaign: str = "") -> None:
     """Add to ``snakemake_executor_plugin_slurm`` what it lacks; nothing where it is made otherwise.
 
-    With `base`, the root of the project, jobs of the rule ``run`` start without Snakemake.
+    With `base`, the root of the project, jobs of the rule ``run`` start without Snakemake. With `campaign`
+    too, Slurm is asked soon after a record of it has arrived. Call it before Snakemake makes its executor,
+    which begins to wait at once.
     """
     if base is not None and hasattr(getattr(plugin, "Executor", None), "format_job_exec"):
         _start_without_snakemake(plugin, base)
+    if base is not None and campaign and hasattr(getattr(plugin, "Executor", None), "sleep"):
+        _ask_in_time(plugin, folders.finished(base, campaign))
     if hasattr(getattr(plugin, "Executor", None), "report_job_submission"):
         _note_submissions(plugin)
     if hasattr(plugin, "validate_account"):
@@ -61,7 +69,7 @@ class Lost:
 
     def __init__(self) -> None:
         self._answer: Mapping[str, str] | None = None
-        self._missed: Counter[str] = Counter()
+        self._since: dict[str, float] = {}  # when each missed job was first missed
 
     def note(self, answer: Mapping[str, str] | None) -> None:
         """Note the answer about all jobs: job id -> state; None where there was none."""
@@ -72,15 +80,60 @@ class Lost:
         if self._answer is None:
             return False
         if self._answer.get(job, _ENDED[0]) not in _ENDED:
-            del self._missed[job]
+            self._since.pop(job, None)
             return False
-        self._missed[job] += 1
-        return self._missed[job] >= _MISSES
+        now = time.monotonic()
+        return now - self._since.setdefault(job, now) >= _MISSING
 
     def why(self, job: str) -> str:
         """Say what Slurm's last answer makes of a lost job."""
         state = (self._answer or {}).get(job)
         return f"Slurm says {state} of job {job}" if state else f"Slurm does not know job {job} any more"
+
+
+class Pace:
+    """Says when to ask Slurm next: soon after a submission or an arrival, then ever less often.
+
+    `runs` is the folder that gets the records. With n jobs in the queue at least n s lie between two
+    questions, so that many short ones cost Slurm no more than they did.
+    """
+
+    def __init__(self, runs: Path) -> None:
+        self._runs = runs
+        self._seen = self._mark()
+        self._jobs = 0
+        self._pause = _FIRST
+        self._asked = time.monotonic()
+
+    def ask(self, jobs: int, longest: float) -> bool:
+        """Tell whether to ask now for so many jobs; `longest` is the executor's own pause in s."""
+        mark = self._mark()
+        if mark != self._seen or (jobs and not self._jobs):
+            self._pause = _FIRST
+        self._seen, self._jobs = mark, jobs
+        pause = min(longest, max(self._pause, jobs))
+        if not jobs or time.monotonic() - self._asked < pause:
+            return False
+        self._pause = min(longest, 2 * self._pause)
+        self._asked = time.monotonic()
+        return True
+
+    def _mark(self) -> int:
+        """Return what changes when a record arrives: a look at a folder, and no question to Slurm."""
+        try:
+            return self._runs.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+
+def _ask_in_time(plugin: Any, runs: Path) -> None:
+    pace = Pace(runs)
+
+    async def sleep(self: Any) -> None:
+        while self.wait and not pace.ask(len(self.active_jobs), self.next_seconds_between_status_checks):
+            await asyncio.sleep(_LOOK)
+
+    plugin.Executor.sleep = sleep
 
 
 def _start_without_snakemake(plugin: Any, base: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis import readers
 from analysis.base import shell
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import RECORD
@@ -209,6 +210,23 @@ def counts_of_scripts(case: Hearing) -> Iterator[Fault]:
                 if given and known > 0 and known not in given:
                     what = f"starts {' or '.join(map(str, given))} {name}, its record has {known}"
                     yield case.of_run(run, what, "put back the run's own script", file=file)
+
+
+@witness("threads of the record", "threads of an output")
+def silent_threads(case: Hearing) -> Iterator[Fault]:
+    """Find outputs that name no threads, of programs that do if they have several, where the record has.
+
+    The cores were there, but a program that was built without OpenMP has used one for each rank.
+    """
+    for run in case.ended:
+        known, result = int(run.row["threads"]), run.result
+        if known < 2 or result is None or not result.attrs.get("complete"):
+            continue
+        says = "threads" in getattr(readers.row(readers.engine_of(result)), "facts", ())
+        if says and "threads" in result.variables and int(result["threads"]) < 1:
+            what = f"its output states no threads, its record {known} per rank"
+            remedy = "was the program built with OpenMP? If not, correct the record"
+            yield case.of_run(run, what, remedy, key="threads")
 
 
 @witness("sets in HPCG's log", "sets of its result")
