@@ -5,4 +5,4 @@
 exec "$(dirname "$0")/../install_packages.sh" \
     slurm-wlm slurmdbd slurm-wlm-mysql-plugin munge mariadb-server \
     openmpi-bin libopenmpi-dev mpich libmpich-dev libpmix2 libpmi2-0 \
-    hpcc lammps quantum-espresso quantum-espresso-data environment-modules gcc libc6-dev iproute2 util-linux
+    hpcc lammps nwchem quantum-espresso quantum-espresso-data environment-modules gcc libc6-dev iproute2 util-linux
