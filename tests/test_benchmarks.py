@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
-from benchmarks import table
+from benchmarks import bench_ipm, bench_scaling, table
 
 # The smallest form of each, and what its output has of the work that it did.
 SMALLEST = {
@@ -25,6 +27,7 @@ SMALLEST = {
     "bench_mpip": (["--ranks", "64", "--repeats", "1"], "mpip: 64 ranks"),
     "bench_plan": (["--repeats", "1"], "snakemake -n measure"),
     "bench_power": (["1", "600"], "19200 readings"),  # 600 s of 32 nodes
+    "bench_scaling": (["--small"], "scaling: claims 20 claims"),
 }
 # Studies of which other tests run a part.
 STUDIES = {
@@ -55,6 +58,15 @@ def test_benchmarks__smallest_form(name: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=own)
     assert done.returncode == 0, done.stderr[-2000:]
     assert expected in done.stdout
+
+
+def test_scaling__writes_the_profile_that_the_benchmark_of_ipm_makes(tmp_path: Path) -> None:
+    path, profile = tmp_path / "x.ipm.xml", lzma.decompress(bench_ipm.PROFILE.read_bytes())
+    bench_scaling.ipm(1, path)
+    assert path.read_bytes() == profile
+    bench_scaling.ipm(3, path)
+    times = re.compile(rb"-?[\d.]+e[+-]\d\d")  # the other's are multiplied by a factor of each rank
+    assert times.sub(b"", path.read_bytes()) == times.sub(b"", bench_ipm.generate(profile, 3, 1))
 
 
 BEFORE = "4,096 ranks, 176 MB: 0.90 s of processor time, ratio 0.45 (goal 0.5); SHA-256"

@@ -83,6 +83,12 @@ def test_distance__names_every_level_that_is_as_far(tmp_path: Path) -> None:
     assert link["why"] == "a wire; a string"
 
 
+def test_distance__calls_a_level_as_the_campaign_does(tmp_path: Path) -> None:
+    own = replace(links(), names={"interconnect": {"fast": "the open link"}})
+    (link, *_) = told(tmp_path, own, "{ cluster: own }").distances
+    assert (link["found"], link["distance"]) == ("the open link, slow", "same")
+
+
 @pytest.mark.parametrize(
     "path", sorted(project.declaration("x").parent.glob("*.yaml")), ids=lambda one: one.stem
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from analysis.estimates import tables
+from analysis.estimates import spelling, tables
 from analysis.estimates.spelling import ahead, alternatives, noun, place, spell_all
 from analysis.estimates.stats import Estimate
 from tests.estimates.hand import campaign, repeats
@@ -60,6 +60,13 @@ def test_spell_all__of_exact_values_has_no_intervals() -> None:
     assert spell_all([exact[0], Estimate(2.0, 1.5, 2.5, 6, None, 0.95)]) == (
         "1 to 2.00", "intervals from 1.00 to 2.50"
     )  # fmt: skip
+
+
+def test_strata_names__has_the_campaigns_own_names() -> None:
+    found = [{"interconnect": "veth", "nodes": 1}, {"interconnect": "ib-fdr", "nodes": 2}]
+    own = replace(campaign(repeats([1.0])), names={"interconnect": {"veth": "the open link"}})
+    assert spelling.strata_names(found, own) == ["the open link", "ib-fdr"]
+    assert spelling.strata_names(found) == ["veth", "ib-fdr"]
 
 
 def test_named__a_table_has_the_campaigns_own_names_and_keeps_its_other_columns() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from analysis import cli, readers
 from analysis.datasets import ingest
+from analysis.importing import writing
 from analysis.schema import storage
 
 from . import trees
@@ -59,6 +60,27 @@ def runs(project: Path) -> Any:
     """Ingest the campaign and return its table of runs."""
     ingest(project / "data/raw/mine", project / "data/processed/mine")
     return storage.read_tree(project / "data/processed/mine/campaign.nc")["runs"]
+
+
+def test_import__a_run_that_a_lost_worker_began_or_wrote_is_written_once(
+    tmp_path: Path, project: Path, imported: Imported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask gives the work of a lost worker to another, wherever it was lost."""
+    trees.folders(tmp_path / "tree", trees.good()[:4])
+    plain = writing._write_run
+
+    def twice(draft: Any, raw: Path, **known: Any) -> str:
+        begun = raw / writing.STAGED / draft.name / "stdout.txt"
+        begun.parent.mkdir(parents=True)
+        begun.write_text("half", encoding="utf-8")
+        assert plain(draft, raw, **known) == ""
+        return plain(draft, raw, **known)
+
+    monkeypatch.setattr(writing, "_write_run", twice)
+    once = imported(tmp_path / "tree")
+    assert len(once) == 4
+    assert not (project / "data/raw/mine" / writing.STAGED).exists()
+    assert imported(tmp_path / "tree") == once
 
 
 def test_import__folders_and_slurm_give_the_factors_that_we_wrote_down(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -152,6 +153,10 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     assert table["median"].iloc[1] == "50.50 s (50.00 to 51.00, 50 % interval)"
     levels = holdings.factor_table(made).set_index("factor")["runs of each"]
     assert levels["mpi"] == "a (6), b (2)"
+    named = replace(made, names={"mpi": {"a": "the old library"}})
+    levels = holdings.factor_table(named).set_index("factor")["runs of each"]
+    assert levels["mpi"] == "the old library (6), b (2)"
+    assert selection.kinds(named)["runs"].tolist() == ["b", "the old library"]
 
 
 def test_answer__a_level_is_text_whatever_markdown_would_make_of_it() -> None:

@@ -98,6 +98,15 @@ def test_build__writes_every_page(site: Path) -> None:
     }  # fmt: skip
 
 
+def test_build__a_row_without_a_scale_shows_each_estimate(tmp_path: Path) -> None:
+    plain = replace(site_mock.verdicts()[0], scale="word", unit="τ", page=None)
+    found = {"measured": "0.988 τ (0.913 to 1.000)", "published": "0.70 τ (0.40 to 1.00)"}
+    some = [replace(plain, evidence=name, estimate_text=text) for name, text in found.items()]
+    build(some, [], Provenance(), tmp_path)
+    text = rows(tmp_path).partition('<div class="record"')[0]
+    assert [text.count(one) for one in found.values()] == [1, 1]
+
+
 def test_build__each_claim_is_one_row(site: Path) -> None:
     found = re.findall(r'<li class="row \w+" id="([^"]+)"', rows(site))
     assert len(found) == 39

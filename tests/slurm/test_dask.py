@@ -14,9 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base.workers import PARALLEL_FROM
 from analysis.datasets.campaign import ingest
+from benchmarks import bench_ingest
 from tests.findings import planted
+from tests.importing import trees
 
+from . import daemons
 from .cluster import SlurmCluster
 from .machine import BUSY, until
 
@@ -168,6 +172,111 @@ def test_dask__a_full_disk_is_an_error_of_one_line_and_room_is_all_it_needs(
     finally:
         cluster.run(["umount", out])
     assert_whole(raw, tmp_path / "grown")
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+# The first worker that has written a run holds it for ever; so it is lost with a run that is there.
+WRITING = """\
+import os, sys, time
+from pathlib import Path
+from analysis import cli
+from analysis.importing import writing
+plain = writing._write_run
+held = Path({held!r})
+
+def slow(draft, **known):
+    found = plain(draft, **known)
+    if not held.exists():
+        held.write_text(f"{{os.uname().nodename}} {{os.getpid()}} {{os.environ['SLURM_JOB_ID']}}")
+        time.sleep(600)
+    return found
+
+writing._write_run = slow
+sys.exit(cli.main(["import", {tree!r}, "--as", "mine", "--yes"]))
+"""
+
+
+def _imports(path: Path) -> Path:
+    """Make a project with the test cluster, and the outputs of 16 runs without records next to it."""
+    base = path / "project"
+    (base / "data/raw").mkdir(parents=True)
+    shutil.copytree(RAW.parents[2] / "config", base / "config")
+    (base / "config/clusters/testbed.yaml").write_text(WORKERS, encoding="utf-8")
+    trees.folders(path / "tree", trees.good()[:16])
+    return base
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_dask__an_import_whose_worker_is_killed_has_the_files_of_one_process(
+    cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    base, alone = _imports(tmp_path), _imports(tmp_path / "alone")
+    held, script = tmp_path / "held", tmp_path / "import.py"
+    script.write_text(WRITING.format(held=str(held), tree=str(tmp_path / "tree")), encoding="utf-8")
+    process = cluster.popen([sys.executable, script], cwd=base, env=ENVIRONMENT)
+    until("a worker to hold a run", lambda: held.is_file() and held.read_text().count(" ") == 2, seconds=60)
+    node, number, _ = held.read_text().split()
+    cluster.run(["kill", "-9", number], on=node)
+    _, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    command = [sys.executable, "-m", "analysis.cli", "import", tmp_path / "tree", "--as", "mine", "--yes"]
+    cluster.run(command, cwd=alone)
+    found = _files(base / "data/raw/mine")
+    assert sum(name.endswith("/run.json") for name in found) == 16
+    assert found == _files(alone / "data/raw/mine")
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+def test_dask__full_disks_of_the_workers_nodes_are_an_error_of_one_line(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    file = tmp_path / "config/clusters/testbed.yaml"
+    file.write_text(WORKERS + f"  folder: {scratch}\n", encoding="utf-8")
+    nodes = daemons.node_names(cluster.nodes)
+    for node in nodes:
+        cluster.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", scratch], on=node)
+    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, out]
+    try:
+        done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=300, check=False)
+    finally:
+        for node in nodes:
+            cluster.run(["umount", scratch], on=node)
+    assert done.returncode == 1, done.stderr
+    (line,) = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+    assert re.match(rf"{re.escape(str(file))}:3: no worker of Dask starts: job \d+: .*No space left", line)
+    assert not list(out.rglob("*.nc"))
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+@pytest.mark.parametrize("workers", ["local", "testbed"])
+def test_dask__the_workflow_sends_an_ingest_to_workers(
+    cluster: SlurmCluster, tmp_path: Path, workers: str
+) -> None:
+    base, scratch = planted.project(tmp_path / "project"), tmp_path / "scratch"
+    (base / "config/config.yaml").write_text("campaigns: [many]\nreports: {}\npages: []\n", encoding="utf-8")
+    (base / "config/clusters/testbed.yaml").write_text(WORKERS, encoding="utf-8")
+    shutil.copy(base / "config/campaigns/vm-exchange.yaml", base / "config/campaigns/many.yaml")
+    for at in range(PARALLEL_FROM):
+        bench_ingest.add(base / "data/raw/many", at)
+    made = base / "data/processed/many/campaign.nc"
+    build = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
+    build += ["--", str(made.relative_to(base))]
+    listed = ["squeue", "--noheader", "--states=all", "--name=benchbook-worker", "--format=%A"]
+    cluster.run(build, cwd=base, timeout=300)
+    alone = made.read_bytes()
+    shutil.rmtree(made.parent)
+    before = set(cluster.run(listed).stdout.split())
+    own = {"DASK_TEMPORARY_DIRECTORY": str(scratch)}
+    build[-2:-2] = ["--config", f"dask={workers}"]
+    cluster.run(build, cwd=base, env=own, timeout=300)
+    assert made.read_bytes() == alone
+    assert list(scratch.iterdir())  # Dask's workers have been there
+    assert bool(set(cluster.run(listed).stdout.split()) - before) == (workers == "testbed")
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 

@@ -22,8 +22,9 @@ from analysis.base.words import Level, in_order
 from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
+from analysis.estimates.spelling import own_name
 from analysis.schema.campaigns import Distance
-from analysis.schema.factors import BY_NAME, TABLE, is_known, level_name
+from analysis.schema.factors import BY_NAME, TABLE, is_known
 
 DISTANCES: tuple[str, ...] = get_args(Distance)  # from the nearest to the farthest
 OUT_OF_REACH = "out of reach"
@@ -67,7 +68,7 @@ class _Level:
     def distance(self, campaign: Campaign) -> LevelDistance:
         """Return how far the two are from each other; `NotCoveredError` if this is not declared."""
         distance, why = self._declared(campaign)
-        found = level_name(self.factor, self.own) if is_known(self.own) else "not known"
+        found = own_name(campaign, self.factor, self.own) if is_known(self.own) else "not known"
         wanted = _spelt(self.wanted)
         if self.factor == "application":
             wanted, found = campaign.application_name(wanted), campaign.application_name(found)

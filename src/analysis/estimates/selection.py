@@ -240,7 +240,7 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
             {name: level if is_known(level) else "" for name, level in zip(FACTORS, row, strict=True)}
             for row in part[list(FACTORS)].itertuples(index=False)
         ]
-        names = [name or "all runs" for name in strata_names(levels)]
+        names = [name or "all runs" for name in strata_names(levels, campaign)]
         own = campaign.own(part)
         measure = measure_of(own)
         values = MEASURES[measure].compute(own, part, ()).to_numpy()

@@ -27,7 +27,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark, varying
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import MIN_LEVEL, Estimate
-from analysis.schema.factors import BY_NAME, FOLLOWS, SPOKEN, display_name, label, labelled
+from analysis.schema.factors import BY_NAME, FOLLOWS, SPOKEN, display_name, label, labelled, level_name
 
 Stratum = Mapping[str, Level]
 
@@ -100,6 +100,11 @@ def display(campaign: Campaign, factor: str, level: Level) -> str:
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
     return campaign.application_name(text) if factor == "application" else display_name(factor, level)
+
+
+def own_name(campaign: Campaign, factor: str, level: Level) -> str:
+    """Name a level by the campaign's `names`, else as the data do, a number with its unit."""
+    return campaign.names.get(factor, {}).get(str(level)) or level_name(factor, level)
 
 
 def noun(campaign: Campaign, factor: str, level: Level) -> str:
@@ -216,12 +221,19 @@ def distinguishing(strata: Sequence[Mapping[str, Level]], factors: Iterable[str]
     return chosen
 
 
-def strata_names(found: Sequence[Mapping[str, Level]]) -> list[str]:
-    """Name strata by the factors in which they differ, leaving out those that follow from another."""
+def strata_names(found: Sequence[Mapping[str, Level]], campaign: Campaign | None = None) -> list[str]:
+    """Name strata by the factors in which they differ, leaving out those that follow from another.
+
+    Levels have the names that the campaign gives them, if there is one.
+    """
+    given = campaign.names if campaign else {}
     differing = [f for f in found[0] if len({stratum[f] for stratum in found}) > 1]
     follow = {name for factor in differing for name in FOLLOWS.get(factor, ())}
     chosen = distinguishing(found, [factor for factor in differing if factor not in follow])
-    return [", ".join(labelled(f, stratum[f]) for f in chosen) for stratum in found]
+    return [
+        ", ".join(given.get(f, {}).get(str(stratum[f])) or labelled(f, stratum[f]) for f in chosen)
+        for stratum in found
+    ]
 
 
 # ---- strata described by a selection that fits them and no others

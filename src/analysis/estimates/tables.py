@@ -125,7 +125,7 @@ def repeats(
     factors = [{factor: part[factor].iloc[0] for factor in FACTORS} for part in kinds]
     _, names = stratum_names(campaign, factors)
     if len(set(names)) < len(names):  # what distinguishes them has no name
-        names = strata_names(factors)
+        names = strata_names(factors, campaign)
     parts = []
     for name, part in zip(names, kinds, strict=True):
         middle = median(part["value"]).value

@@ -104,8 +104,13 @@ def _write_runs(plan: ImportPlan, raw: Path, applications: Mapping[str, Applicat
 def _write_run(
     draft: Draft, raw: Path, campaign: str, applications: Mapping[str, Application], known: Known
 ) -> str:
-    """Write a run; if its record and its files contradict each other return how."""
-    part = raw / STAGED / draft.name
+    """Write a run; if its record and its files contradict each other return how.
+
+    A worker of Dask may be lost in the middle of it or right after it: then another does it again.
+    """
+    part, target = raw / STAGED / draft.name, raw / "runs" / draft.name
+    before = part.with_name(f"{draft.name}.before")
+    shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     used: set[str] = {RECORD}
     sources = [_copy(draft.run.main, part, used, draft)]
@@ -113,9 +118,11 @@ def _write_run(
     write_json(part / RECORD, record(draft, campaign) | {"imported": _note(draft, sources)})
     if found := read_run(part, applications, known=known).contradiction:
         return found
-    if draft.replaces:
-        (raw / "runs" / draft.name).replace(raw / STAGED / f"{draft.name}.before")
-    part.replace(raw / "runs" / draft.name)
+    if target.is_dir() and (target / RECORD).read_bytes() == (part / RECORD).read_bytes():
+        return ""  # a worker that was lost has written it
+    if draft.replaces and not before.exists():
+        target.replace(before)
+    part.replace(target)
     return ""
 
 

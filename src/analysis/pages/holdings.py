@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.figure import Figure
 
-from analysis.base.words import displayed, in_order, significant
+from analysis.base.words import Level, displayed, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.tables import spread
 from analysis.pages import figures
@@ -25,14 +25,15 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
         levels = [level for level in in_order(counts.index.tolist()) if is_known(level)]
         if not levels or levels == ["none"]:
             continue
-        listed = [f"{_level(level)} ({counts[level]})" for level in levels[:_LEVELS]]
+        listed = [f"{_level(campaign, factor, level)} ({counts[level]})" for level in levels[:_LEVELS]]
         more = [f"and {len(levels) - _LEVELS} more"] if len(levels) > _LEVELS else []
         rows.append((factor.replace("_", " "), len(levels), ", ".join([*listed, *more])))
     return pd.DataFrame(rows, columns=["factor", "levels", "runs of each"])
 
 
-def _level(level: object) -> str:
-    return level if isinstance(level, str) else f"{level:g}"
+def _level(campaign: Campaign, factor: str, level: Level) -> str:
+    named = campaign.names.get(factor, {}).get(str(level))
+    return named or (level if isinstance(level, str) else f"{level:g}")
 
 
 def holding_sentences(campaign: Campaign) -> list[str]:

@@ -20,7 +20,7 @@ from analysis.site import board as scoreboard
 from analysis.site import docs as documentation
 from analysis.site import forest, front, passport, search
 from analysis.site import page as notebooks
-from analysis.site.parts import Parts, by_place, registered, sums
+from analysis.site.parts import Parts, by_place, registered, sums, topics
 from analysis.site.provenance import Provenance
 from analysis.site.questions import question_pages
 from analysis.site.words import EVIDENCE, VERDICTS
@@ -132,15 +132,10 @@ def _check_figures(pages: Sequence[notebooks.PageContent], *, refuse: bool) -> N
 
 
 def _data(board: scoreboard.Board, shared: Mapping[str, Any]) -> dict[str, str]:
-    """Write the rows of each topic, with their details, as a script that registers itself."""
+    """Return the scripts of the topics, by the file of each."""
     macros = _environment().get_template("_row.html.j2").make_module(dict(shared))
     named = [one.report.name for one in shared["reports"]]
-    found = {}
-    for group in board.groups:
-        rows = "".join(macros.row(row) for row in group.rows)  # type: ignore[attr-defined]
-        details = {row.anchor: str(macros.detail(row, named)) for row in group.rows}  # type: ignore[attr-defined]
-        found[f"{DATA}/{group.anchor}.js"] = registered(group.anchor, {"rows": rows, "details": details})
-    return found
+    return {f"{DATA}/{name}.js": text for name, text in topics(board, macros, named)}
 
 
 def single(page: notebooks.PageInput, out: Path) -> Path:

@@ -1,10 +1,12 @@
 """Parts of a long page: each is a script of its own, read when the part is opened, looked for or printed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Any
+
+from analysis.site.board import Board
 
 # B of rows that a page has without groups, and of a table behind a fold.
 _ROWS, _FOLD = 100_000, 20_000
@@ -34,6 +36,17 @@ def registered(name: str, value: Any) -> str:
     """Return a script that registers a value: a page that is opened as a file may read no other data."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return f"benchbook.take({json.dumps(name)}, {text});\n"
+
+
+def topics(board: Board, macros: Any, named: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Write the rows of each topic, with the details that a row reads when it is opened.
+
+    `macros` are those of a row's template, `named` the reports that have a page. Gives name and script.
+    """
+    for group in board.groups:
+        rows = "".join(macros.row(row) for row in group.rows)
+        details = {row.anchor: str(macros.detail(row, named)) for row in group.rows}
+        yield group.anchor, registered(group.anchor, {"rows": rows, "details": details})
 
 
 def by_place(inputs: Sequence[tuple[str, str]]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -1,7 +1,7 @@
 """Provenance of the site: versions, commit, campaigns with their failed runs, checksums of the inputs."""
 
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import PurePosixPath
@@ -71,7 +71,8 @@ def _files(campaign: Campaign) -> Iterator[tuple[str, str]]:
 
 def _facts(campaign: Campaign) -> CampaignFacts:
     runs = campaign.runs
-    levels = {factor.name: _levels(runs, factor) for factor in TABLE if factor.name in runs}
+    given = campaign.names
+    levels = {one.name: _levels(runs, one, given.get(one.name, {})) for one in TABLE if one.name in runs}
     failed = runs.loc[~runs["valid"], ["run", "reason"]]
     return CampaignFacts(
         name=campaign.name,
@@ -84,6 +85,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
     )
 
 
-def _levels(runs: pd.DataFrame, factor: Factor) -> str:
+def _levels(runs: pd.DataFrame, factor: Factor, names: Mapping[str, str]) -> str:
     known = {level for level in runs[factor.name] if level != factor.unknown and level == level}
-    return ", ".join(level if isinstance(level, str) else f"{level:g}" for level in in_order(known))
+    spelt = {level: level if isinstance(level, str) else f"{level:g}" for level in known}
+    return ", ".join(names.get(str(level), spelt[level]) for level in in_order(known))
