@@ -35,3 +35,10 @@ def test_exact__a_count_keeps_every_digit(value: float, spelt: str) -> None:
     assert exact(value) == spelt
     same = Estimate(value, value, value, 6)
     assert number(same, "messages") == f"{spelt} messages (exact)"
+
+
+def test_number__has_no_figure_that_nobody_printed() -> None:
+    """OSU prints 0.01 us: medians of 1.57 and 1.58 have no third decimal."""
+    assert number(Estimate(1.57, 1.57, 1.58, 280), "us") == "1.57 us (1.57 to 1.58)"
+    assert number(Estimate(1.0, 0.4, 1.0, 26), "τ") == "1.0 τ (0.4 to 1.0)"
+    assert number(Estimate(1.0014706, 1.0, 1.0469136, 7), "×") == "1.001× (1.000 to 1.047)"

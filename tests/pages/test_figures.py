@@ -330,13 +330,14 @@ def test_from_zero__keeps_the_highest_mark_below_the_top() -> None:
     assert ax.get_ylim() == pytest.approx((0, 106))
 
 
-def test_size_histogram__of_two_sizes_side_by_side_one_has_a_label() -> None:
+def test_size_histogram__two_sizes_side_by_side_have_upright_labels() -> None:
     """LULESH under IPM: 2 and 2.5 KiB are a third of a power of two apart, on an axis of eleven."""
     sizes = [8, 24, 48, 80, 256, 512, 896, 2048, 2560, 5120]
     fig, ax = figures.new_figure("measured", "x")
     figures.size_histogram(pd.DataFrame({"call": "MPI_Isend", "size": sizes, "count": 10}), ax=ax)
     drawn = [label.get_text() for label in ax.get_xticklabels() if label.get_visible()]
-    assert drawn == ["8 B", "24 B", "48 B", "80 B", "256 B", "512 B", "896 B", "2.5 KiB", "5 KiB"]
+    assert drawn == ["8 B", "24 B", "48 B", "80 B", "256 B", "512 B", "896 B", "2 KiB", "2.5 KiB", "5 KiB"]
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {90}
     assert ",2 KiB," in as_csv(fig, "sizes")
 
 

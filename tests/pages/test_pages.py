@@ -103,6 +103,18 @@ def test_questions__below_four_runs_there_is_no_side() -> None:
     assert found.table[["low", "high", "confidence"]].iloc[0].tolist() == pytest.approx([20 / 12, 2.4, 0.75])
 
 
+def test_questions__of_points_without_an_interval_none_stands_for_all() -> None:
+    rows = []
+    for cpu, slow in (("E5-2680", 10.0), ("E5-2690", 12.0), ("X5570", 15.0)):
+        rows += runs([10.0], nodes=2, cpu=cpu, interconnect="ib-fdr")
+        rows += runs([slow], nodes=2, cpu=cpu, interconnect="10gbe")
+    found = pages.compare(campaign(rows), "interconnect", "10gbe", along="cpu")
+    assert found.sentences == [
+        "FDR InfiniBand is 1 to 1.5 times as fast as 10GbE in 3 comparisons by processor "
+        "(1.2 in the middle); each has too few runs for an interval."
+    ]
+
+
 def test_questions__five_runs_have_an_interval_and_its_level() -> None:
     rows = runs([10.0, 10.5, 11.0, 11.5, 12.0], nodes=2, interconnect="ib-fdr")
     rows += runs([20.0, 21.0, 22.0, 23.0, 24.0], nodes=2, interconnect="10gbe")

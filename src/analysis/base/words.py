@@ -54,14 +54,19 @@ def decimals(estimate: Interval) -> int:
 
     Without an interval as many as make three significant figures of the value. However
     narrow it is, no more than make `FIGURES` significant figures of its larger end. An end
-    near 0 has one more if that shows on which side of 0 it lies.
+    near 0 has one more if that shows on which side of 0 it lies. A last figure that is 0 in the value and in
+    both ends is left out: what was printed to 0.01 has no third decimal.
     """
     width = (estimate.high - estimate.low) / 2 if _bounded(estimate) else 0.0
     if width > 0:
         most = FIGURES - 1 - math.floor(math.log10(max(abs(estimate.low), abs(estimate.high))))
         ends = (estimate.low, estimate.high)
         places = min(1 - math.floor(math.log10(width)), max(most, 0))
-        return places + any(end and not round(end, places) and round(end, places + 1) for end in ends)
+        places += any(end and not round(end, places) and round(end, places + 1) for end in ends)
+        told = (estimate.value, *ends)
+        while places > 0 and all(round(one, places) == round(one, places - 1) for one in told):
+            places -= 1
+        return places
     size = abs(estimate.value)
     return 2 - math.floor(math.log10(size)) if size > 0 else 0
 

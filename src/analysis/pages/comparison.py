@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -19,7 +20,7 @@ from analysis.estimates.ratios import side, upright
 from analysis.estimates.selection import Select
 from analysis.estimates.sentences import Statement, with_base
 from analysis.estimates.spelling import display, measure_name, medians, stratum_names
-from analysis.schema.factors import label
+from analysis.schema.factors import BY_NAME, label
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,9 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     notes = "".join(f" {one}." for one in answers[-1].caveats)
     estimates = [one.found[0].estimate for one in answers]
     few = [not one.settles for one in estimates]
+    ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
+    if len(rows) > 1 and not ordered and all(few):
+        return f"{_range(compared, rows)}.{notes}"
     if len(rows) == 1 or answers[-1].confounded or all(few):  # of which the sentence says that they are few
         return f"{text}.{notes}"
     signs = [
@@ -184,9 +188,22 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     ]
     names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
     at = [compared.display(level, compared.along) for level in rows[compared.along]]
-    ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
     unclear = text.startswith("There is no clear difference")
     return f"{text}; {_leads(names, at, signs, few, ordered=ordered, unclear=unclear)}.{notes}"
+
+
+def _range(compared: Compared, rows: pd.DataFrame) -> str:
+    """Give the least and the largest ratio of points without an interval, none of which stands for all.
+
+    Problems have no common median, so of them the middle is not given.
+    """
+    ratios, name = sorted(rows["ratio"]), compared.display(rows[compared.factor].iloc[0])
+    low, high, middle = (f"{one:.3g}" for one in (ratios[0], ratios[-1], median(ratios)))
+    than = f"{low} to {high} times {compared.phrase} {compared.display(compared.baseline)}"
+    problems = BY_NAME[compared.along].kind == "problem"
+    among = "" if problems or len(ratios) < 3 else f" ({middle} in the middle)"
+    by = f"in {len(ratios)} comparisons by {label(compared.along)}{among}"
+    return f"{name[:1].upper()}{name[1:]} is {than} {by}; each has too few runs for an interval"
 
 
 def _leads(
