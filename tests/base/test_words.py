@@ -42,3 +42,4 @@ def test_number__has_no_figure_that_nobody_printed() -> None:
     assert number(Estimate(1.57, 1.57, 1.58, 280), "us") == "1.57 us (1.57 to 1.58)"
     assert number(Estimate(1.0, 0.4, 1.0, 26), "τ") == "1.0 τ (0.4 to 1.0)"
     assert number(Estimate(1.0014706, 1.0, 1.0469136, 7), "×") == "1.001× (1.000 to 1.047)"
+    assert number(Estimate(15.0, 14.999, 15.0003, 6), "%") == "15.00 % (within 0.01)"
