@@ -196,7 +196,7 @@ def small(able: None) -> Iterator[SlurmCluster]:
 def test_debian__try_proves_a_run_of_the_preset(
     small: SlurmCluster, project: Path, tmp_path: Path, known: Known
 ) -> None:
-    need(known.program)
+    need(known.program, f"Debian's package {known.application} has it")
     given = known.input_(tmp_path)
     command = [sys.executable, "-m", "analysis.cli", "new-campaign", "x", "--yes", "--from-slurm"]
     size = [

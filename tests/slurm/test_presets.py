@@ -49,11 +49,11 @@ K_POINTS automatic
 """
 
 
-def need(program: str) -> str:
+def need(program: str, remedy: str = "run tests/slurm/install.sh") -> str:
     """Return the path of a program of Debian; skip without it."""
     found = shutil.which(program)
     if found is None:
-        pytest.skip(f"no {program} on this host; run tests/slurm/install.sh")
+        pytest.skip(f"no {program} on this host; {remedy}")
     return found
 
 
