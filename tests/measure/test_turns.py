@@ -66,6 +66,25 @@ def test_turns__the_first_run_gives_the_status_and_each_knows_the_others(
     assert calls == [[*head, run, "--sharing", "r1", "r2", "r3"] for run in ("r1", "r2", "r3")]
 
 
+def test_turns__no_run_begins_after_the_shell_of_the_job_was_killed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without cgroups Slurm leaves such processes: they measured on a node that others had by then."""
+    calls: list[str] = []
+    parents = iter([7, 1])
+
+    def supervise(command: list[str], more: list[str]) -> int:
+        calls.append(command[-1])
+        return 0
+
+    monkeypatch.setattr(turns, "supervise", supervise)
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.setenv("BENCHBOOK_SHELL", "7")
+    assert turns.main(["c", "r1", "r2", "r3"]) == turns.ENDED
+    assert calls == ["r1"]
+    assert capsys.readouterr().out == "r2: not begun: the shell of this job was killed\n"
+
+
 def test_turns__a_signal_to_the_job_ends_its_run_and_starts_no_other(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     program = tmp_path / "python"

@@ -24,4 +24,7 @@ echo "${note##*/}: the job has started" >"$log"
 if [ $# -eq 0 ]; then
     exec sh "$here/run.sh" "$python" "$campaign" "$run" >>"$log" 2>&1
 fi
+# Where Slurm does not find all processes of a job, these go on after its shell was killed.
+BENCHBOOK_SHELL=$PPID
+export BENCHBOOK_SHELL
 exec "$python" -m analysis.measure.turns "$campaign" "$run" "$@" >>"$log" 2>&1

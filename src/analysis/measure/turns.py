@@ -20,7 +20,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Start each run after the one before; return the status of the first."""
     campaign, *runs = sys.argv[1:] if argv is None else argv
     codes = list[int]()
+    shell = os.environ.pop("BENCHBOOK_SHELL", "")
     for run in runs:
+        if shell and os.getppid() != int(shell):
+            print(f"{run}: not begun: the shell of this job was killed", flush=True)
+            return ENDED
         command = ["sh", _RUN, sys.executable, campaign, run]
         codes.append(supervise(command, ["--sharing", *runs]))
         if codes[-1] == ENDED:
