@@ -181,8 +181,8 @@ def _ranks_said(found: Found) -> str:
     times = [f"{1e6 * found[name] / n:.1f}" for name in ("reading", "tables", "writing")]
     peaks = [f"{found[name] / 1e6:.0f}" for name in ("peak of reading", "peak of tables", "peak")]
     return (
-        f"{n:.0f} ranks: {found['raw'] / n:.0f} B a rank raw, {found['dataset'] / n:.0f} B as netCDF; "
-        f"reading, tables, writing: {', '.join(times)} us of processor time a rank; "
+        f"{n:.0f} ranks: {found['raw'] / n:.0f} B per rank raw, {found['dataset'] / n:.0f} B as netCDF; "
+        f"reading, tables, writing: {', '.join(times)} us of processor time per rank; "
         f"peaks {', '.join(peaks)} MB"
     )
 
@@ -191,8 +191,8 @@ def _runs_said(found: Found) -> str:
     n = found["runs"]
     sizes = [f"{found[name] / 1e3 / n:.2f}" for name in ("raw", "store", "dataset", "campaign")]
     return (
-        f"{n:.0f} runs: kB a run raw, in the store, as netCDF, of this in campaign.nc: {', '.join(sizes)}; "
-        f"{1e3 * found['reading'] / n:.2f} ms of processor time a run, one run more {found['more']:.2f} s; "
+        f"{n:.0f} runs: kB per run raw, in the store, as netCDF, of this in campaign.nc: {', '.join(sizes)}; "
+        f"{1e3 * found['reading'] / n:.2f} ms of processor time per run, one run more {found['more']:.2f} s; "
         f"peak {found['peak'] / 1e6:.0f} MB"
     )
 
@@ -202,8 +202,8 @@ def _claims_said(found: Found) -> str:
     sizes = [f"{found[name] / 1e3 / n:.2f}" for name in ("verdicts", "site", "largest page")]
     times = [f"{1e3 * found[name] / n:.2f}" for name in ("testing", "writing")]
     return (
-        f"{n:.0f} claims: kB a claim of verdicts, of the site, of its largest page: {', '.join(sizes)}; "
-        f"testing, site: {', '.join(times)} ms of processor time a claim; peak {found['peak'] / 1e6:.0f} MB"
+        f"{n:.0f} claims: kB per claim of verdicts, of the site, of its largest page: {', '.join(sizes)}; "
+        f"testing, site: {', '.join(times)} ms of processor time per claim; peak {found['peak'] / 1e6:.0f} MB"
     )
 
 
