@@ -65,15 +65,33 @@ def test_doubtful__a_program_may_be_started_alike_in_two_folders(where: str, odd
 def test_doubtful__a_result_of_a_file_has_the_place_of_its_neighbours(
     where: str, files: tuple[str, ...], named: list[str]
 ) -> None:
-    levels = [{"interconnect": "mx"}] * 4 + [{"interconnect": "eth"}] * 4
+    levels = [{"interconnect": "mx"}] * 4 + [{"interconnect": "eth"}] * 3
     made = runs("", *levels)
-    figures = [1.0, 1.001, 0.999, 2.001, 2.0, 2.001, 1.999, 2.0]
-    of_file = [*files, *"cccc"]
+    figures = [1.0, 1.001, 0.999, 2.001, 2.0, 2.001, 1.999]
+    of_file = [*files, *"ccc"]
     found = doubtful(
         [
             replace(one, figures={0: figure}, origins={"interconnect": where}, source=file)
             for one, figure, file in zip(made, figures, of_file, strict=True)
         ]
+    )
+    assert [fault.source.partition("/")[0] for fault in found] == named
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "named"),
+    [
+        ([1.0, 1.001, 0.999, 2.0], [2.001, 2.0, 1.999], ["r3"]),  # one of seven has a wrong record
+        ([1.0, 1.001, 0.999, 2.0], [2.001, 2.0, 1.999, 2.0], []),  # both have their four: a slow run
+        ([1.0, 1.001, 0.999, 2.0], [2.001, 2.0, 1.999, 1.0], ["r3", "r7"]),  # two were exchanged
+    ],
+)
+def test_doubtful__a_wrong_record_leaves_a_run_too_many(
+    slow: list[float], fast: list[float], named: list[str]
+) -> None:
+    made = runs("", *[{"interconnect": "mx"}] * len(slow), *[{"interconnect": "eth"}] * len(fast))
+    found = doubtful(
+        [replace(one, figures={0: figure}) for one, figure in zip(made, [*slow, *fast], strict=True)]
     )
     assert [fault.source.partition("/")[0] for fault in found] == named
 

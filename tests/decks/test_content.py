@@ -89,10 +89,33 @@ def test_deck__shows_a_planted_effect_with_its_base_and_its_points() -> None:
 
 def test_deck__of_single_runs_shows_them_and_concludes_nothing() -> None:
     slides = deck(campaigns.single()).slides
-    assert "No conclusion: what was seen rests on too few runs, or is not clear" in slides[0].bullets
+    assert "No conclusion: what was seen rests on too few runs" in slides[0].bullets
     values = next(slide for slide in slides if slide.headline == "Values as seen")
     assert [row[2] for row in values.table[1:]] == ["80 s", "40 s", "20 s"]
     assert "summary" not in {slide.kind for slide in slides}
+
+
+def test_deck__of_runs_whose_order_is_not_known_shows_what_was_seen() -> None:
+    """On 2 and 4 ranks, of nodes that are not counted: each setting has a row, and sentences the ranks."""
+    rows = [
+        {**row, "order": -1}
+        for ranks, scale in ((2, 1.0), (4, 2.0))
+        for tuning, factor in (("one", 1.0), ("other", 1.25))
+        for row in repeats(
+            [scale * factor * (1 + at / 1000) for at in range(8)], "figure_of_merit",
+            **{"tuning": tuning, "ranks": ranks, "nodes": -1, "figure_of_merit_unit": "steps/s"},
+        )
+    ]  # fmt: skip
+    rows[0]["order"] = 0  # that of one run alone orders none
+    slides = deck(hand(rows)).slides
+    assert "No conclusion: what was seen is from runs whose order is not known" in slides[0].bullets
+    said = [text for one in slides if one.kind == "question" for text in (one.headline, *one.bullets)]
+    assert [text for text in said if "tuning other is 1.25" in text.lower() and "2 and 4 ranks" in text]
+    values = next(one for one in slides if one.headline == "Values as seen")
+    assert [row[:2] for row in values.table[1:]] == [
+        ("one, 2 ranks", "8"), ("one, 4 ranks", "8"), ("other, 2 ranks", "8"), ("other, 4 ranks", "8"),
+    ]  # fmt: skip
+    assert [row[3] for row in values.table[1:]] == ["1.003", "2.007", "1.254", "2.509"]
 
 
 def test_cluster__names_what_no_run_states() -> None:

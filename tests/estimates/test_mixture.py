@@ -215,6 +215,31 @@ def test_doubt__nothing_is_concluded_from_the_cell(tmp_path: Path) -> None:
         measured_level(mixed, "figure_of_merit", {"mpi": "other"})
 
 
+def test_doubt__benchmarks_with_other_sizes_are_asked_about_each_by_itself() -> None:
+    """Latency has 0 B to 4 MiB, a barrier no size: no size is in nearly all runs of both."""
+    sizes = {"osu_latency": [0, *(1 << power for power in range(23))], "osu_barrier": [-1]}
+    runs, micro = [], []
+    for case, own in sizes.items():
+        for tuning in ("one", "other"):
+            factors = noise(np.random.default_rng(len(case) + len(tuning)), 20, "normal", 0.02) / 100
+            if (case, tuning) == ("osu_barrier", "other"):
+                factors[7] *= 18
+            for at, factor in enumerate(factors):
+                name = f"{case}-{tuning}-{at:02}"
+                runs += [repeats([1.0], case=case, tuning=tuning, application="osu")[0] | {"run": name}]
+                rows = [{"run": name, "size": size, "latency": factor * (9 + size / 1e3)} for size in own]
+                micro += [row | {"bandwidth": np.nan} for row in rows]
+
+    (doubt,) = campaign(runs, micro=micro).doubts
+
+    assert doubt.cell["case"] == "osu_barrier"
+    assert (
+        doubt.found == "1 run of 20 differs by 17.8 times from the rest: what differs, or are they repeats?"
+    )
+    last = np.log(factors)  # of the barrier with the other tuning
+    assert doubt.split.apart == pytest.approx(last[7] - np.delete(last, 7).mean())
+
+
 def test_doubt__an_answer_lets_the_cell_in_or_parts_it() -> None:
     mixed = campaign(two_sides(MIXED))
     pooled = Pooled(when={"case": "c", "mpi": "other"}, why="both groups of hosts are what users get")

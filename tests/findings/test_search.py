@@ -489,6 +489,23 @@ def test_plans__messages_of_the_largest_size_up_to_eight_bytes_are_compared() ->
     assert (one.variable, one.members) == ("latency", (4,))
 
 
+def test_search__a_barrier_is_worded_without_a_size() -> None:
+    rows = [
+        {**row, "run": f"{tuning}{at}"}
+        for tuning in ("one", "other")
+        for at, row in enumerate(repeats([1.0] * 8, case="osu_barrier", tuning=tuning))
+    ]
+    times = {"one": 10.0, "other": 20.0}
+    table = [
+        {"run": row["run"], "case": "osu_barrier", "size": -1, "bandwidth": math.nan}
+        | {"latency": times[row["tuning"]] + int(row["run"][-1]) / 100}
+        for row in rows
+    ]
+    (found,) = [one for one in conclusions(campaign(rows, micro=table)) if one.question.compare is not None]
+    assert "messages" not in found.sentence
+    assert "-1" not in found.sentence
+
+
 def test_plans__machines_alike_in_all_parts_are_compared_and_those_unlike_in_one_are_not() -> None:
     frame = pd.DataFrame({"cluster": ["a", "b", "c"], **{part: ["x", "x", "x"] for part in PARTS}})
     frame.loc[2, PARTS[0]] = "y"

@@ -126,11 +126,15 @@ def _is_given(count: str, command: str) -> bool:
 
 
 def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
-    """Find runs that are far from their own cell, and near to one that differs in a single factor."""
+    """Find runs that are far from their own cell, and near to one that differs in a single factor.
+
+    A wrong record leaves its cell with a run too many, and the other with one too few; or two were exchanged.
+    """
     cells: dict[Labels, list[LabelledRun]] = defaultdict(list)
     for one in runs:
         if one.figures:
             cells[one.labels].append(one)
+    found: list[tuple[Labels, Labels, str, str]] = []
     whole = {labels: _Cell.of(members) for labels, members in cells.items() if len(members) >= _FEWEST}
     for labels, near in _neighbours(cells, whole).items():
         members = cells[labels]
@@ -143,7 +147,11 @@ def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
             if not many:
                 own = _Cell.of(each for each in members if each is not one)
                 beyond = around.beyond(own)
-            yield from _far(one, members, own, beyond, near)
+            found += [(labels, *each) for each in _far(one, members, own, beyond, near)]
+    pairs = {(own, other) for own, other, *_ in found}
+    for labels, other, name, what in found:
+        if len(cells[labels]) > len(cells[other]) or (other, labels) in pairs:
+            yield name, what
 
 
 def _neighbours(cells: Iterable[Labels], whole: Mapping[Labels, _Cell]) -> dict[Labels, dict[Labels, _Cell]]:
@@ -222,8 +230,11 @@ def _far(
     own: _Cell,
     beyond: Mapping[Labels, list[int]],
     near: Mapping[Labels, _Cell],
-) -> Iterator[tuple[str, str]]:
-    """Compare a run with the others of its cell and each near one, at the sizes where the two differ."""
+) -> Iterator[tuple[Labels, str, str]]:
+    """Compare a run with the others of its cell and each near one, at the sizes where the two differ.
+
+    Yields the cell that it is near, its name and what was found.
+    """
     best: tuple[float, float, Labels] | None = None
     for labels, other in near.items():
         sizes = [size for size in beyond[labels] if size in one.figures]
@@ -240,7 +251,7 @@ def _far(
             return
         what = f"is off the other {len(members) - 1} runs of its factors by a factor of {np.exp(away):.3g}"
         where = f"off those with {FACTORS[at]} {labels[at]!r} by {np.exp(there):.3g}"
-        yield one.name, f"{what}, {where}, where the two differ beyond their scatter"
+        yield labels, one.name, f"{what}, {where}, where the two differ beyond their scatter"
 
 
 def _lies_with(one: LabelledRun, members: Iterable[LabelledRun]) -> bool:

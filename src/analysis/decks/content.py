@@ -8,13 +8,30 @@ from analysis.base.words import counted
 from analysis.decks import facts, method, points
 from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, listed, tabled
 from analysis.estimates.campaign import Campaign
-from analysis.findings.conclusion import DIFFERS, IS, OPEN, ORDERED, SEEN, STANDING, TOPICS, Conclusion
+from analysis.findings.conclusion import (
+    DIFFERS,
+    IS,
+    OPEN,
+    ORDERED,
+    SEEN,
+    SESSION,
+    STANDING,
+    TOPICS,
+    UNORDERED,
+    Conclusion,
+)
 from analysis.findings.history import FEWEST, CellHistory, ChangePoint, over_time
 from analysis.findings.plans import NOTHING
 from analysis.findings.search import LIMIT, conclusions
 from analysis.pages import history
 
 MOST = 3  # slides of a topic; what does not fit on them is in the table at the end
+# What is shown where nothing can be concluded, and why it is no conclusion.
+_SEEN = {
+    UNORDERED: "is from runs whose order is not known",
+    SESSION: "is from runs that were not mixed",
+    SEEN: "rests on too few runs",
+}
 _COMPARED, _LIKE = 4, 6  # conclusions on a slide, of a comparison and of shares and sizes
 # The order of what is asked of runs; of one kind the largest comes first.
 _ASPECTS = (
@@ -36,7 +53,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     first, end = facts.dates(campaign.runs)
     slides = list(facts.opening(campaign, title, _counts(sure, found)))
     # Where nothing is concluded, what was seen is given, and the slides say so.
-    chosen = sure or [one for one in found if one.word == SEEN]
+    chosen = sure or [one for one in found if one.word in _SEEN]
     last += (repeated := _repeated(chosen))
     for topic in TOPICS:
         own, rest = _topic(
@@ -76,8 +93,11 @@ def _counts(sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> str:
     if sure:
         compared = sum(one.word != IS for one in sure)
         return f"{counted(len(sure), 'conclusion')}, {compared or 'none'} from a comparison"
+    for word, why in _SEEN.items():
+        if any(one.word == word for one in found):
+            return f"No conclusion: what was seen {why}"
     if found:
-        return "No conclusion: what was seen rests on too few runs, or is not clear"
+        return "No conclusion: what was seen is not clear"
     return NOTHING
 
 

@@ -114,13 +114,21 @@ def seen(campaign: Campaign) -> Iterator[Slide]:
 
 
 def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return a table of figures of merit: a row a run, of many runs a row an application and case."""
-    return _of_each(campaign, runs) if len(runs) <= _EACH else _of_cases(campaign, runs)
+    """Return a table of figures of merit: one row a run, or a setting, or a case."""
+    moving = _moving(runs)
+    if len(runs) <= _EACH:
+        return _of_each(campaign, runs, moving)
+    settings = runs.groupby(moving, dropna=False, observed=True).ngroups if moving else 1
+    return _of_settings(campaign, runs, moving if 1 < settings <= _SEEN else ["application", "case"])
 
 
-def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
+def _moving(runs: pd.DataFrame) -> list[str]:
+    """Return the factors in which runs differ, without those that follow from others."""
     derived = {name for names in FOLLOWS.values() for name in names}
-    moving = [name for name in FACTORS if name not in derived and runs[name].nunique(dropna=False) > 1]
+    return [name for name in FACTORS if name not in derived and runs[name].nunique(dropna=False) > 1]
+
+
+def _of_each(campaign: Campaign, runs: pd.DataFrame, moving: Sequence[str]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("Run", "n", "Value")]
     for run in runs.to_dict("records"):
         words = [_level(campaign, name, run[name]) for name in moving]
@@ -129,17 +137,13 @@ def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
     return rows
 
 
-def _of_cases(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
+def _of_settings(campaign: Campaign, runs: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("What", "Runs", "Least", "Median", "Most", "Unit")]
-    keys = ["application", "case", "figure_of_merit_unit"]
-    for names, part in runs.groupby(keys, sort=True):
-        application, case, unit = map(str, names)
-        words = [
-            _level(campaign, name, level) for name, level in zip(keys[:2], (application, case), strict=True)
-        ]
+    for names, part in runs.groupby([*keys, "figure_of_merit_unit"], sort=True, dropna=False, observed=True):
+        words = [_level(campaign, name, level) for name, level in zip(keys, names[:-1], strict=True)]
         of_all = part["figure_of_merit"]
         ends = [significant(float(one)) for one in (of_all.min(), of_all.median(), of_all.max())]
-        rows.append((", ".join(filter(None, words)), f"{len(part):,}", *ends, unit))
+        rows.append((", ".join(filter(None, words)), f"{len(part):,}", *ends, str(names[-1])))
     return rows
 
 

@@ -131,21 +131,31 @@ def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Ser
     rated = runs["figure_of_merit"].notna().to_numpy()
     yield pd.Series(runs["figure_of_merit"].to_numpy()[rated], names[rated])
     tables = pd.DataFrame({"run": []}) if micro is None else micro[micro["run"].isin(names[~rated])]
+    kinds = runs.set_index("run")[["application", "case"]].agg(tuple, axis=1)  # each has sizes of its own
     for column in ("latency", "bandwidth") if len(tables) else ():
         part = tables[tables[column] > 0]
-        if len(part):  # of the sizes that nearly all runs have: a longer table is no slower one
-            logs = part.assign(value=np.log(part[column].to_numpy()))
-            wide = logs.pivot_table(index="run", columns="size", values="value")
-            wide = wide.loc[:, wide.notna().mean() > _NEARLY_ALL].dropna()
-            yield np.exp(wide.mean(axis=1))
-            # Small messages and large ones are compared alone, and can have modes of their own.
-            ends = [size for size in wide.columns.to_numpy() if size >= _SMALL] or list(wide.columns)
-            yield from (np.exp(wide[size]) for size in dict.fromkeys(ends[:1] + ends[-1:]))
+        if len(part):
+            each = [_of_sizes(rows, column) for _, rows in part.groupby(part["run"].map(kinds), sort=False)]
+            yield from (pd.concat(values) for values in zip(*each, strict=True))
     plain = ~rated & ~runs["run"].isin(tables["run"]).to_numpy() & ~(runs["target_time"] > 0).to_numpy()
     for column, rows in (("elapsed", plain), ("energy", np.ones(len(runs), dtype=bool))):
         values = runs[column].to_numpy("f8")
         known_ones = rows & np.isfinite(values)
         yield pd.Series(values[known_ones], names[known_ones])
+
+
+def _of_sizes(part: pd.DataFrame, column: str) -> list[pd.Series]:
+    """Return by run the mean over sizes that nearly all runs have, and values of small and large messages.
+
+    A longer table is no slower one. Small messages and large ones can have modes of their own.
+    """
+    logs = part.assign(value=np.log(part[column].to_numpy()))
+    wide = logs.pivot_table(index="run", columns="size", values="value")
+    wide = wide.loc[:, wide.notna().mean() > _NEARLY_ALL].dropna()
+    if wide.columns.empty:
+        return [pd.Series(dtype="f8")] * 3
+    ends = [size for size in wide.columns.to_numpy() if size >= _SMALL] or list(wide.columns)
+    return [np.exp(one) for one in (wide.mean(axis=1), wide[ends[0]], wide[ends[-1]])]
 
 
 def _of_values(runs: pd.DataFrame, values: pd.Series, said: _Said) -> Iterator[Doubt]:

@@ -149,7 +149,8 @@ class Statement:
         compare = self.question.compare
         moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
         runs = self.campaign.valid_of(*self.given.get("application", []))
-        main = varying(runs, _MAIN)
+        # Where no node is counted, ranks say how large a run was.
+        main = varying(runs, _MAIN if (runs["nodes"] > 0).any() else ("ranks", *_MAIN))
         apart = self._distinguishing() if self.decided else []
         main = [name for name in main if len(self.given.get(name, ())) == 1]
         if self.given.get("nodes") == [1] and "interconnect" in main:  # on one node no link is used
@@ -197,7 +198,8 @@ class Statement:
         """Where the answer holds: ``in HPCG, at 16³, on 2 nodes``; with the size of compared messages."""
         asked = self.question
         sized = asked.compare is not None and asked.variable in ("latency", "bandwidth")
-        sizes = [binary_size(one) for one in asked.members if isinstance(one, int)] if sized else []
+        members = [one for one in asked.members if isinstance(one, int) and one >= 0]  # a barrier has no size
+        sizes = [binary_size(one) for one in members] if sized else []
         text = "" if self.brief else within(self.campaign, self.given, self.places)
         return f"{text}, with messages of {listed(sizes)}" if text and sizes else text
 

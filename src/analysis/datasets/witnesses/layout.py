@@ -307,22 +307,28 @@ def programs_and_builds(case: Hearing) -> Iterator[Fault]:
 
 
 def _one_to_one(case: Hearing, members: list[tuple[Testimony, str]]) -> Iterator[Fault]:
-    """Compare programs with builds and libraries: what most runs of one have is the rule."""
-    labels: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    """Compare programs with what names them: what most runs of one name have is the rule."""
+    labels: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     paths: dict[str, Counter[str]] = defaultdict(Counter)
     for run, path in members:
-        labels[str(run.row["mpi"]), str(run.row["build"])][path] += 1
+        labels[_labels(run)][path] += 1
         paths[path][str(run.row["build"])] += 1
     for run, path in members:
-        mpi, build = str(run.row["mpi"]), str(run.row["build"])
-        most, count = labels[mpi, build].most_common(1)[0]
-        if path != most and labels[mpi, build][path] < count:
-            what = f"starts {path}, {count} other runs with {mpi} and build {build!r} start {most}"
+        build, own = str(run.row["build"]), _labels(run)
+        most, count = labels[own].most_common(1)[0]
+        if path != most and labels[own][path] < count:
+            names = " and ".join(filter(None, (own[0], f"build {build!r}" if build else ""))) or "no build"
+            what = f"starts {path}, {count} other runs with {names} start {most}"
             yield case.of_run(run, what, "give each program a build of its own", key="build")
         usual, number = paths[path].most_common(1)[0]
         if build != usual and paths[path][build] < number:
             what = f"says build {build!r}, {number} other runs of {path} say {usual!r}"
             yield case.of_run(run, what, "a program has one build: correct the record", key="build")
+
+
+def _labels(run: Testimony) -> tuple[str, ...]:
+    """Return what distinguishes the program of a run from others."""
+    return tuple(str(run.row[name]) for name in ("mpi", "build", "version", "tuning"))
 
 
 @witness("hosts that Slurm lists", "nodes of the record")
