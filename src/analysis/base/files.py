@@ -46,7 +46,8 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         data = stored(path)
     except OSError as error:
-        raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
+        remedy = "give a part of it" if error.errno == errno.EFBIG else "check the path"
+        raise ReadError.at(str(path), 0, error.strerror or str(error), remedy) from error
     return unpacked(data, path)
 
 
