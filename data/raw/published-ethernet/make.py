@@ -31,9 +31,10 @@ CASES = {
 LOG = re.compile(
     r"experiments/gke/cpu/size-(4|8|16|32|64)/logs/(pennant|laghos|lammps)(-ubuntu-mpich|-rocky8-openmpi)?\.out"
 )
-# The library and the system of an image of LAMMPS, by its log; of the others the sources say nothing.
+# The library and the system of an image of LAMMPS as the name of its log has them; `lammps.out` names neither,
+# and of the other codes the sources say nothing.
 IMAGES = {
-    "": ("Open MPI", "Ubuntu"),
+    "": ("", ""),
     "-ubuntu-mpich": ("MPICH", "Ubuntu"),
     "-rocky8-openmpi": ("Open MPI", "Rocky 8"),
 }
