@@ -108,7 +108,9 @@ def test_read_bytes__pipe_and_device_are_refused_at_once(tmp_path: Path) -> None
             readers.open(tmp_path / name)
     with (tmp_path / "long").open("wb") as file:
         file.truncate(5 << 30)  # and takes no room
-    with pytest.raises(ReadError, match=r"long:0: has 5,369 MB, more than the 4,295 MB that are read; give a part of it"):
+    with pytest.raises(
+        ReadError, match=r"long:0: has 5,369 MB, more than the 4,295 MB that are read; give a part of it"
+    ):
         files.read_bytes(tmp_path / "long")
     assert files.read_json(tmp_path / "long") == {}
 

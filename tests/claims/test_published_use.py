@@ -60,7 +60,8 @@ def idle(name: str, raw: Path, folder: Path) -> list[str]:
     )
     doubted = {run for one in campaign.doubts for run in one.runs}  # they feed a question to the user
     if not (raw / "figures.csv").is_file():  # a table of runs
-        return sorted(set(campaign.runs["run"]) - {run for run, _ in _verdicts(campaign)} - doubted)
+        used = {run for run, _ in _verdicts(campaign)} | _drawn(campaign)
+        return sorted(set(campaign.runs["run"]) - used - doubted)
     fed = {(run, metric) for run, metrics in [*_verdicts(campaign), *_pages(campaign)] for metric in metrics}
     runs = {run for run, _ in fed}
     with (raw / "figures.csv").open(newline="", encoding="utf-8") as file:
@@ -108,6 +109,16 @@ def _pages(campaign: Campaign) -> list[tuple[str, tuple[str, ...]]]:
             found += [
                 (run, READS["reduction_share"]) for run in runs.loc[runs["reduction_time"].notna(), "run"]
             ]
+    return found
+
+
+def _drawn(campaign: Campaign) -> set[str]:
+    """Return the runs of a table of runs that a page of scaling draws, by its parameters."""
+    found: set[str] = set()
+    for page in (one for one in CONFIG["pages"] if one.get("campaign") == campaign.name):
+        if page["notebook"].endswith("scaling.ipynb"):
+            given = _parameters(page["notebook"]) | page.get("parameters", {})
+            found |= set(measured(campaign, "application_time", given["select"])["run"])
     return found
 
 

@@ -103,7 +103,7 @@ def test_verdicts__a_word_says_the_level_of_its_interval(tmp_path: Path) -> None
     claimed = one(tmp_path, "speedup", "at-least, value: 10")
     five = Finding(stats.ratio_of_medians([22.0, 23, 24, 25, 26], [1.0] * 5), "", "", ("r",))
     assert judge(claimed, five) == ("holds", "the whole interval agrees with the claim, at 94 %")
-    assert estimate_text(claimed, five) == "24.0× (22.0 to 26.0, 94 % interval)"
+    assert estimate_text(claimed, five) == "24× (22 to 26, 94 % interval)"
     three = Finding(stats.ratio_of_medians([22.0, 24, 26], [1.0] * 5), "", "", ("r",))
     why = "too few runs: 3 and 5; their range holds the truth at 75 %, 85 % are needed"
     assert judge(claimed, three) == ("cannot tell", why)

@@ -58,7 +58,7 @@ def test_spell_all__of_exact_values_has_no_intervals() -> None:
     exact = [Estimate(value, value, value, 1, None, 1.0) for value in (1.0, 1.21)]
     assert spell_all(exact, "×") == ("1 to 1.21×", "exact")
     assert spell_all([exact[0], Estimate(2.0, 1.5, 2.5, 6, None, 0.95)]) == (
-        "1 to 2.00", "intervals from 1.00 to 2.50"
+        "1 to 2.0", "intervals from 1.00 to 2.5"
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ROOT / "config" / name, tmp_path / "config" / name)
     for name in ("campaigns", "clusters"):
         (tmp_path / "config" / name).mkdir()
-    monkeypatch.setattr(project, "root", lambda: tmp_path)
+    monkeypatch.setattr(project, "root", lambda start=None: tmp_path)
     return tmp_path
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -253,7 +254,9 @@ def test_executor__sleep_ends_with_snakemake(tmp_path: Path) -> None:
         asking.wait = False
         await asyncio.wait_for(sleeping, 5)
 
+    begun = time.monotonic()
     asyncio.run(end())
+    assert time.monotonic() - begun < 10  # s, of the 180 that it would wait
 
 
 def test_executor__version_that_cannot_be_patched_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     assert said.endswith("Of them 1 has an MPI profile.")
     table = selection.kinds(made)
     assert table[["runs", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2]]
-    assert table["median"].iloc[1] == "50.50 s (50.00 to 51.00, 50 % interval)"
+    assert table["median"].iloc[1] == "50.5 s (50.0 to 51.0, 50 % interval)"
     levels = holdings.factor_table(made).set_index("factor")["runs of each"]
     assert levels["mpi"] == "a (6), b (2)"
     named = replace(made, names={"mpi": {"a": "the old library"}})

@@ -125,7 +125,7 @@ def test_figure__of_an_earlier_build_leaves_the_site(site: Path, tmp_path: Path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data/old-figure-1.csv").write_text("x\n")
     build([], [], FACTS, tmp_path)
-    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["search.js"]
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["search.js", "sha256sums.txt"]
 
 
 @pytest.fixture(scope="module")

@@ -28,16 +28,7 @@ CASES = {
     "laghos": "cube_311_hex, 500 steps",
     "lammps": "ReaxFF HNS, 2.49 M atoms",
 }
-LOG = re.compile(
-    r"experiments/gke/cpu/size-(4|8|16|32|64)/logs/(pennant|laghos|lammps)(-ubuntu-mpich|-rocky8-openmpi)?\.out"
-)
-# The library and the system of an image of LAMMPS as the name of its log has them; `lammps.out` names neither,
-# and of the other codes the sources say nothing.
-IMAGES = {
-    "": ("", ""),
-    "-ubuntu-mpich": ("MPICH", "Ubuntu"),
-    "-rocky8-openmpi": ("Open MPI", "Rocky 8"),
-}
+LOG = re.compile(r"experiments/gke/cpu/size-(4|8|16|32|64)/logs/(pennant|laghos|lammps)\.out")
 RUN = re.compile(r"^FLUX-RUN START \w+-iter-(\d+)\n(.*?)^FLUX-RUN END", re.DOTALL | re.MULTILINE)
 JOB = re.compile(r"^FLUX-JOB START \d+ \w+-iter-(\d+)\n(.*?)^FLUX-JOB END", re.DOTALL | re.MULTILINE)
 # What the record of each job says of its command.
@@ -89,7 +80,6 @@ def runs(repository: str) -> Iterator[list[str]]:
         commands = {" ".join(json.loads(one)) for one in COMMAND.findall(text)}
         if not all(COMMANDS[code] in one for one in commands):
             raise SystemExit(f"{name}: other options than README.md names")
-        mpi, build = IMAGES[log[3] or ""] if code == "lammps" else ("", "")
         for number, output in RUN.findall(text):
             printed, version = PRINTED[code].search(output), VERSION.search(output)
             if number not in jobs or not printed:
@@ -105,8 +95,8 @@ def runs(repository: str) -> Iterator[list[str]]:
                 "Xeon of H3",
                 "Ethernet (TCP)",
             ]
-            size = [mpi, build, str(nodes), str(88 * nodes), "88", began, f"{took:.2f}"]
-            yield [f"{code}{log[3] or ''} {nodes} nodes, run {number}", *said, *size, *merit, SOURCE]
+            size = ["", "", str(nodes), str(88 * nodes), "88", began, f"{took:.2f}"]
+            yield [f"{code} {nodes} nodes, run {number}", *said, *size, *merit, SOURCE]
 
 
 def main(repository: str) -> None:
