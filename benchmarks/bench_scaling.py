@@ -176,22 +176,26 @@ def _profile(engine: str, write: Callable[[int, Path], None], suffix: str) -> Ca
     return measured
 
 
+def _each(found: Found, names: tuple[str, ...], scale: float, places: int = 2) -> str:
+    return ", ".join(f"{scale * found[name]:.{places}f}" for name in names)
+
+
 def _ranks_said(found: Found) -> str:
     n = found["ranks"]
-    times = [f"{1e6 * found[name] / n:.1f}" for name in ("reading", "tables", "writing")]
-    peaks = [f"{found[name] / 1e6:.0f}" for name in ("peak of reading", "peak of tables", "peak")]
+    times = _each(found, ("reading", "tables", "writing"), 1e6 / n, 1)
+    peaks = _each(found, ("peak of reading", "peak of tables", "peak"), 1e-6, 0)
     return (
         f"{n:.0f} ranks: {found['raw'] / n:.0f} B per rank raw, {found['dataset'] / n:.0f} B as netCDF; "
-        f"reading, tables, writing: {', '.join(times)} us of processor time per rank; "
-        f"peaks {', '.join(peaks)} MB"
+        f"reading, tables, writing: {times} us of processor time per rank; "
+        f"peaks {peaks} MB"
     )
 
 
 def _runs_said(found: Found) -> str:
     n = found["runs"]
-    sizes = [f"{found[name] / 1e3 / n:.2f}" for name in ("raw", "store", "dataset", "campaign")]
+    sizes = _each(found, ("raw", "store", "dataset", "campaign"), 1e-3 / n)
     return (
-        f"{n:.0f} runs: kB per run raw, in the store, as netCDF, of this in campaign.nc: {', '.join(sizes)}; "
+        f"{n:.0f} runs: kB per run raw, in the store, as netCDF, of this in campaign.nc: {sizes}; "
         f"{1e3 * found['reading'] / n:.2f} ms of processor time per run, one run more {found['more']:.2f} s; "
         f"peak {found['peak'] / 1e6:.0f} MB"
     )
@@ -199,11 +203,11 @@ def _runs_said(found: Found) -> str:
 
 def _claims_said(found: Found) -> str:
     n = found["claims"]
-    sizes = [f"{found[name] / 1e3 / n:.2f}" for name in ("verdicts", "site", "largest page")]
-    times = [f"{1e3 * found[name] / n:.2f}" for name in ("testing", "writing")]
+    sizes = _each(found, ("verdicts", "site", "largest page"), 1e-3 / n)
+    times = _each(found, ("testing", "writing"), 1e3 / n)
     return (
-        f"{n:.0f} claims: kB per claim of verdicts, of the site, of its largest page: {', '.join(sizes)}; "
-        f"testing, site: {', '.join(times)} ms of processor time per claim; peak {found['peak'] / 1e6:.0f} MB"
+        f"{n:.0f} claims: kB per claim of verdicts, of the site, of its largest page: {sizes}; "
+        f"testing, site: {times} ms of processor time per claim; peak {found['peak'] / 1e6:.0f} MB"
     )
 
 

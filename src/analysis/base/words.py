@@ -64,9 +64,11 @@ def decimals(estimate: Interval) -> int:
         places = min(1 - math.floor(math.log10(width)), max(most, 0))
         places += any(end and not round(end, places) and round(end, places + 1) for end in ends)
         told = (estimate.value, *ends)
-        while places > 0 and all(round(one, places) == round(one, places - 1) for one in told):
-            if round(ends[0], places - 1) == round(ends[1], places - 1):
-                break
+        while (
+            places > 0
+            and all(round(one, places) == round(one, places - 1) for one in told)
+            and round(ends[0], places - 1) != round(ends[1], places - 1)
+        ):
             places -= 1
         return places
     size = abs(estimate.value)

@@ -151,7 +151,11 @@ class Campaign:
 
     def application_name(self, name: str) -> str:
         """Return what a sentence calls an application: by `names`, or as its format has it."""
-        return self.names.get("application", {}).get(name) or application_name(name)
+        return self.own_name("application", name) or application_name(name)
+
+    def own_name(self, factor: str, level: Level) -> str:
+        """Return what the campaign itself calls a level, empty where it gives it no name."""
+        return self.names.get(factor, {}).get(str(level), "")
 
     def only(self, factor: str, level: Level) -> Campaign:
         """Show the campaign with the runs of one level alone, made once: many questions ask for the same."""

@@ -131,11 +131,12 @@ def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Ser
     rated = runs["figure_of_merit"].notna().to_numpy()
     yield pd.Series(runs["figure_of_merit"].to_numpy()[rated], names[rated])
     tables = pd.DataFrame({"run": []}) if micro is None else micro[micro["run"].isin(names[~rated])]
-    kinds = runs.set_index("run")[["application", "case"]].agg(tuple, axis=1)  # each has sizes of its own
     for column in ("latency", "bandwidth") if len(tables) else ():
         part = tables[tables[column] > 0]
         if len(part):
-            each = [_of_sizes(rows, column) for _, rows in part.groupby(part["run"].map(kinds), sort=False)]
+            own = runs.set_index("run")  # each benchmark has sizes of its own
+            kinds = [part["run"].map(own[name]) for name in ("application", "case")]
+            each = [_of_sizes(rows, column) for _, rows in part.groupby(kinds, sort=False)]
             yield from (pd.concat(values) for values in zip(*each, strict=True))
     plain = ~rated & ~runs["run"].isin(tables["run"]).to_numpy() & ~(runs["target_time"] > 0).to_numpy()
     for column, rows in (("elapsed", plain), ("energy", np.ones(len(runs), dtype=bool))):

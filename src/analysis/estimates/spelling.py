@@ -104,7 +104,7 @@ def display(campaign: Campaign, factor: str, level: Level) -> str:
 
 def own_name(campaign: Campaign, factor: str, level: Level) -> str:
     """Name a level by the campaign's `names`, else as the data do, a number with its unit."""
-    return campaign.names.get(factor, {}).get(str(level)) or level_name(factor, level)
+    return campaign.own_name(factor, level) or level_name(factor, level)
 
 
 def noun(campaign: Campaign, factor: str, level: Level) -> str:
@@ -226,12 +226,13 @@ def strata_names(found: Sequence[Mapping[str, Level]], campaign: Campaign | None
 
     Levels have the names that the campaign gives them, if there is one.
     """
-    given = campaign.names if campaign else {}
     differing = [f for f in found[0] if len({stratum[f] for stratum in found}) > 1]
     follow = {name for factor in differing for name in FOLLOWS.get(factor, ())}
     chosen = distinguishing(found, [factor for factor in differing if factor not in follow])
     return [
-        ", ".join(given.get(f, {}).get(str(stratum[f])) or labelled(f, stratum[f]) for f in chosen)
+        ", ".join(
+            (campaign.own_name(f, stratum[f]) if campaign else "") or labelled(f, stratum[f]) for f in chosen
+        )
         for stratum in found
     ]
 

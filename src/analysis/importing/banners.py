@@ -7,10 +7,10 @@ of one program with as many ranks are so distinguished, unless they began togeth
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from analysis.base.slurm import QUARTER
 from analysis.importing.detect import Observation
 
 _SLACK = 2  # s; a banner has whole seconds, and its start is another rank's
-_QUARTER = 900  # s; a time zone is a multiple of it ahead of UTC
 _FARTHEST_ZONE = 14 * 3600  # s, of UTC+14
 _SUMMER = (0, 3600, -3600)  # s; one clock shows summer time and winter time
 
@@ -40,7 +40,7 @@ def printed_in(observations: Iterable[Observation]) -> dict[str, Observation]:
     return found
 
 
-def _alike(profiles: Iterable[Observation]) -> Iterator[tuple[Observation, Observation, int]]:
+def _alike(profiles: Iterable[Observation]) -> Iterator[tuple[Observation, Observation, float]]:
     """Yield each file with each banner of such a run that began with it, and the zone of its clock, s."""
     near: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
     files = []
@@ -54,7 +54,7 @@ def _alike(profiles: Iterable[Observation]) -> Iterator[tuple[Observation, Obser
         for slot in sorted({_slot(begin + late) for late in (-_SLACK, 0, _SLACK)}):
             for banner in near.get((*_kind(file), slot), ()):
                 ahead = banner.facts["profile_clock"] - begin
-                zone = round(ahead / _QUARTER) * _QUARTER
+                zone = round(ahead / QUARTER) * QUARTER
                 began = abs(ahead - zone) <= _SLACK and abs(zone) <= _FARTHEST_ZONE
                 if began and abs(banner.facts["profile_length"] - _length(file)) <= _SLACK:
                     yield file, banner, zone
@@ -66,7 +66,7 @@ def _kind(profile: Observation) -> tuple[object, ...]:
 
 def _slot(seconds: float) -> int:
     """Return where in a quarter of an hour a moment is, in steps of the slack."""
-    return int(seconds % _QUARTER // _SLACK)
+    return int(seconds % QUARTER // _SLACK)
 
 
 def _length(file: Observation) -> float:

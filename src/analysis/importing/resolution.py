@@ -34,7 +34,6 @@ _MACHINE = tuple(
 NEEDED = tuple(one.name for one in TABLE if one.needed)
 # Facts that state when a run began and ended, or how long it was; the first that is known counts.
 _DATES = (("date", "date_end"), ("profile_start", "profile_stop"), ("profile_clock", "profile_length"))
-_QUARTER = 900.0  # s; clocks in other time zones differ by multiples of it
 
 
 def resolve(
@@ -219,8 +218,8 @@ def _from_job(draft: Draft, job: Mapping[str, Any], batch: str) -> None:
         return
     shift = 0.0
     if (began := draft.value("profile_start")) is not None and "start" in job:
-        shift = round((began - job["start"]) / _QUARTER) * _QUARTER
-        shift = shift if job["start"] + shift <= began + 60 else shift - _QUARTER
+        shift = round((began - job["start"]) / slurm.QUARTER) * slurm.QUARTER
+        shift = shift if job["start"] + shift <= began + 60 else shift - slurm.QUARTER
     own = {name: job[name] for name in _OF_RUN if name in job}
     if run.main.facts.keys() & {"command", "launch"}:  # a launch line says more than a jobspec of Flux
         own.pop("command", None)

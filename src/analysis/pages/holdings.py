@@ -32,8 +32,7 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
 
 
 def _level(campaign: Campaign, factor: str, level: Level) -> str:
-    named = campaign.names.get(factor, {}).get(str(level))
-    return named or (level if isinstance(level, str) else f"{level:g}")
+    return campaign.own_name(factor, level) or (level if isinstance(level, str) else f"{level:g}")
 
 
 def holding_sentences(campaign: Campaign) -> list[str]:
