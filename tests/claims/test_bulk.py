@@ -79,11 +79,7 @@ def test_bulk__every_claim_of_a_view_is_asked_and_none_beside(
         for claim in view.claims
     }
     # Of these all runs lie in cells that are in doubt.
-    doubted = {
-        "hpcg2014-cpu-athena-fdr-enable-scale",
-        "hpcg2014-obj-nearly-linear",
-        "openatom2010-bg-ib-gap-lowest-latency",
-    }
+    doubted = {"hpcg2014-cpu-athena-fdr-enable-scale", "hpcg2014-obj-nearly-linear"}
     assert set(verdicts) == named - doubted
     assert doubted < named
 
@@ -144,6 +140,19 @@ def test_bulk__latency_of_a_later_infiniband(verdicts: dict[str, Verdict]) -> No
     found = [float(row["latency"]) for row in sizes if row["run"] in azure and row["size"] == "8"]
     assert (one.estimate, one.n) == (median(found), len(found)) == (1.57, 280)
     assert (one.distance, one.verdict) == ("scaled", "cannot tell")  # 1 us has no bound
+
+
+def test_bulk__latency_of_infiniband_and_of_tcp_in_two_clouds(verdicts: dict[str, Verdict]) -> None:
+    one = verdicts["openatom2010-bg-ib-gap-lowest-latency"]
+    sizes = [row for row in rows("cloud-study/sizes.csv.xz") if row["case"] == "osu_latency"]
+    cluster = {row["run"]: row["cluster"] for row in rows("cloud-study/runs.csv")}
+    eight = [(cluster[row["run"]], float(row["latency"])) for row in sizes if row["size"] == "8"]
+    fabric = [latency for name, latency in eight if name == "azure/cyclecloud"]
+    ethernet = [latency for name, latency in eight if name in ("google/gke", "google/compute-engine")]
+    assert (len(fabric), len(ethernet)) == (280, 225)
+    assert max(fabric) < 2 < 27 < min(ethernet)  # us: no pair of one is near one of the other
+    assert one.estimate == pytest.approx(median(ethernet) / median(fabric)) == pytest.approx(35.64 / 1.57)
+    assert (one.distance, one.verdict) == ("analogue", "agrees, order of runs not known")
 
 
 def at_frequency(application: str, column: str, ghz: str) -> float:
