@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis import pages
-from analysis.estimates import selection
+from analysis.estimates import selection, tables
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import holdings
 from analysis.pages.notebook import answer
@@ -157,6 +157,13 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     levels = holdings.factor_table(named).set_index("factor")["runs of each"]
     assert levels["mpi"] == "the old library (6), b (2)"
     assert selection.kinds(named)["runs"].tolist() == ["b", "the old library"]
+
+
+def test_failed__names_levels_as_the_campaign_does() -> None:
+    rows = runs([100.0], interconnect="veth-open") + runs([100.0], interconnect="10gbe")
+    made = campaign([{**row, "valid": False, "reason": "exit code 1"} for row in rows])
+    named = replace(made, names={"interconnect": {"veth-open": "the open link"}})
+    assert tables.failed(named)["interconnect"].tolist() == ["the open link", "10gbe"]
 
 
 def test_answer__a_level_is_text_whatever_markdown_would_make_of_it() -> None:

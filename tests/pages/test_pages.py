@@ -222,6 +222,17 @@ def test_scaling_sentences__of_many_curves_the_steepest_and_the_flattest_come_fi
     assert [re.search(", ([abcd]): ", one)[1] for one in said] == ["b", "c", "a", "d"]  # type: ignore[index]
 
 
+def test_scaling_sentences__what_else_may_be_the_cause_follows_all_answers() -> None:
+    rows = []
+    for app in ("ls-dyna", "hpcg"):
+        for nodes, seconds in ((1, 80.0), (2, 40.0)):
+            rows += runs([seconds + 0.1 * step for step in range(6)], nodes=nodes, application=app)
+    made = campaign([{**row, "order": at} for at, row in enumerate(rows)])  # one count after the other
+    said = pages.scaling_sentences(pages.scaling(made, factor="application"))
+    assert [one.partition(":")[0] for one in said] == ["HPCG", "LS-DYNA"] * 2
+    assert ["cannot tell" in one for one in said] == [False, False, True, True]
+
+
 def profiled(*, timing: bool = True) -> Campaign:
     """Two node counts; MPI_Send makes 75 % of the calls and 25 % of the time."""
     rows, calls, messages = [], [], []

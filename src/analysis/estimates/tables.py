@@ -326,11 +326,14 @@ def matrix(campaign: Campaign, run: str) -> pd.DataFrame:
 
 
 def failed(campaign: Campaign) -> pd.DataFrame:
-    """List the runs that enter no statistic, with the reason."""
+    """List the runs that enter no statistic, with the reason; levels have the campaign's own names."""
     runs = campaign.runs
-    return runs.loc[~runs["valid"], ["run", "question", "case", "interconnect", "reason"]].reset_index(
-        drop=True
-    )
+    found = runs.loc[~runs["valid"], ["run", "question", "case", "interconnect", "reason"]]
+    named = {
+        factor: [campaign.own_name(factor, level) or level for level in found[factor]]
+        for factor in ("case", "interconnect")
+    }
+    return found.assign(**named).reset_index(drop=True)
 
 
 def stacked(*frames: pd.DataFrame) -> pd.DataFrame:

@@ -80,8 +80,9 @@ def scaling(
     Columns ``runs`` (what distinguishes a stratum), ``level``, along (a number), ``value`` (median),
     ``unit``, ``speedup low high n n_baseline confidence`` over the curve's least count, ``efficiency`` (%,
     speedup over the ratio of ranks, its ends ``efficiency_low efficiency_high``), ``stops`` (words: the last
-    count before a gain below `threshold`) and ``answer``, the sentence of the curve. Raises
-    `NotCoveredError` if no level was run at two counts or more, or a group would mix different things.
+    count before a gain below `threshold`), ``answer``, the curve in a sentence or two, and ``caveats``, what
+    else may be the cause. Raises `NotCoveredError` if no level was run at two counts or more, or a group
+    would mix different things.
     """
     asked = replace(groups.level_question(campaign, variable, select), threshold=threshold)
     frame = groups.measured(asked, campaign)
@@ -106,17 +107,18 @@ def scaling(
 
 
 def scaling_sentences(table: pd.DataFrame) -> list[str]:
-    """Say in one sentence a curve of `scaling` how far it gets and where it stops.
+    """Say in one sentence a curve of `scaling` how far it gets and where it stops, then what limits them.
 
     Of more than three curves, those of the highest and the lowest efficiency at their ends come first.
     """
     ends = table.groupby("answer", sort=False)["efficiency"].last()
     said = list(dict.fromkeys(table["answer"]))
+    limits = list(dict.fromkeys(one for one in table["caveats"] if one))
     if len(said) <= 3:
-        return said
+        return [*said, *limits]
     most, least = ends.idxmax(), ends.idxmin()
     first = f"Of {len(said)} curves, first those of the highest and the lowest efficiency at the end."
-    return [first, most, least, *(one for one in said if one not in (most, least))]
+    return [first, most, least, *(one for one in said if one not in (most, least)), *limits]
 
 
 def _curve(
@@ -140,12 +142,19 @@ def _curve(
     unit = display_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
     said = Statement(pair, speedup, campaign, brief=bool(called))
-    text = f"{called}: " * bool(called) + ". ".join([with_base(said.clause, base), *said.caveats])
     # What limits the curve is said once.
     stopped = [replace(one, session="") for one in stops] if speedup[0].session else stops
-    where = Statement(whole, stopped, campaign, brief=True).sentence
+    where = Statement(whole, stopped, campaign, brief=True)
+    told, limits = [with_base(said.clause, base)], []
+    if said.confounded:  # as long as the answer itself, and often that of other curves too
+        limits = list(dict.fromkeys([*said.caveats, *where.caveats]))
+        told += [where.clause]
+    else:
+        told += [*said.caveats, where.sentence]
+    name = f"{called}: " * bool(called)
+    answer, caveats = (f"{name}{'. '.join(one)}." if one else "" for one in (told, limits))
     return pd.DataFrame(rows).assign(
-        unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."
+        unit=unit, stops=stop(stops[0].estimate, along), answer=answer, caveats=caveats
     )
 
 
