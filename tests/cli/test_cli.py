@@ -190,6 +190,9 @@ def test_new_campaign__overwrites_nothing(elsewhere: Path, capsys: pytest.Captur
         ["new-campaign", "mine", "--yes"],
         ["import", str(RUNS.parent), "--as", "mine", "--yes"],
         ["try", "vm-hpcg"],
+        ["claim", "new", "--report", "hpcg2014", "--statement", "x", "--yes"],
+        ["claim", "new", "--report", "mine", "--title", "x", "--publisher", "x", "--date", "x", "--yes"],
+        ["report", "vm-hpcg", "--no-pdf"],
     ],
 )
 def test_what_writes_files__needs_a_project_in_the_working_folder(

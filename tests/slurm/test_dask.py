@@ -247,13 +247,72 @@ def test_dask__full_disks_of_the_workers_nodes_are_an_error_of_one_line(
         for node in nodes:
             cluster.run(["umount", scratch], on=node)
     assert done.returncode == 1, done.stderr
-    (line,) = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+    *left_out, line = [one for one in done.stderr.splitlines() if "dashboard" not in one]
     assert re.match(rf"{re.escape(str(file))}:3: no worker of Dask starts: job \d+: .*No space left", line)
+    assert sorted(one.split()[1] for one in left_out) == nodes
     assert not list(out.rglob("*.nc"))
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 
-@pytest.mark.parametrize("workers", ["local", "testbed"])
+def test_dask__nodes_whose_disks_are_full_are_left_out_and_the_work_ends_well(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    file = tmp_path / "config/clusters/testbed.yaml"
+    file.write_text(WORKERS + f"  folder: {scratch}\n", encoding="utf-8")
+    full = daemons.node_names(cluster.nodes)[:-1]  # Slurm gives the first ones first
+    for node in full:
+        cluster.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", scratch], on=node)
+    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, out]
+    try:
+        done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=300, check=False)
+    finally:
+        for node in full:
+            cluster.run(["umount", scratch], on=node)
+    assert done.returncode == 0, done.stderr
+    lines = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+    said = r"node (n\d) gets no more workers of Dask: job \d+: .*No space left on device.*"
+    matches = [re.fullmatch(said, line) for line in lines]
+    assert sorted(match[1] for match in matches if match) == full, done.stderr
+    assert len(lines) == len(full)
+    assert_whole(raw, out)
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+# Workers that read on n1 end; so the work is done only if n1 gets no more of them.
+ENDING = """\
+import os
+from pathlib import Path
+from analysis.datasets import campaign
+plain = campaign.read_run
+
+def ending(folder, **known):
+    if os.uname().nodename == "n1":
+        os._exit(3)
+    return plain(folder, **known)
+
+campaign.read_run = ending
+campaign.ingest(Path({raw!r}), Path({out!r}))
+"""
+
+
+def test_dask__a_node_that_loses_its_workers_twice_is_left_out(
+    cluster: SlurmCluster, tmp_path: Path, raw: Path
+) -> None:
+    out, script = tmp_path / "out", tmp_path / "ending.py"
+    script.write_text(ENDING.format(raw=str(raw), out=str(out)), encoding="utf-8")
+    file = tmp_path / "config/clusters/testbed.yaml"
+    file.write_text(WORKERS.replace("most: 2", "most: 1"), encoding="utf-8")
+    done = cluster.run([sys.executable, script], cwd=tmp_path, env=ENVIRONMENT, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    (line,) = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+    assert re.match(r"node n1 gets no more workers of Dask: job \d+: ", line)
+    assert_whole(raw, out)
+    until("the workers' jobs to end", lambda: not queue(cluster))
+
+
+@pytest.mark.parametrize("workers", ["local", "slurm", "testbed"])
 def test_dask__the_workflow_sends_an_ingest_to_workers(
     cluster: SlurmCluster, tmp_path: Path, workers: str
 ) -> None:
@@ -276,7 +335,7 @@ def test_dask__the_workflow_sends_an_ingest_to_workers(
     cluster.run(build, cwd=base, env=own, timeout=300)
     assert made.read_bytes() == alone
     assert list(scratch.iterdir())  # Dask's workers have been there
-    assert bool(set(cluster.run(listed).stdout.split()) - before) == (workers == "testbed")
+    assert bool(set(cluster.run(listed).stdout.split()) - before) == (workers != "local")
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 
@@ -342,7 +401,8 @@ def test_dask__workers_that_never_come_are_an_error_of_one_line(
     command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, tmp_path / "out"]
     done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=240, check=False)
     assert done.returncode == 1, done.stderr
-    line, *more = [one for one in done.stderr.splitlines() if "dashboard" not in one]
+    said_so = done.stderr.splitlines()
+    line, *more = [one for one in said_so if "dashboard" not in one and "gets no more workers" not in one]
     assert re.match(rf"{re.escape(str(file))}:3: {said}", line), done.stderr
     assert line.endswith("; correct its part `dask`, or work without; nothing was written")
     assert more == []

@@ -6,8 +6,10 @@ import logging
 import os
 import re
 import shutil
+import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +39,14 @@ _PATIENT = 10.0  # s before a line says what is waited for
 _PATIENCE = 900.0  # s without an answer of Slurm
 # Why a job is pending that nothing but another request would start.
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints", "InvalidAccount", "InvalidQOS"}
-_OVER = ("COMPLETED", "")
+_OVER = ("COMPLETED", "", "")
+# A node is left out after so many workers were lost on it, or the first time if a disk of it is full.
+_LOSSES = 2
+_FULL = "No space left on device"
+# What so many nodes do in turn is no fault of theirs, unless their disks are full.
+_SAME = 4
+# Ends of a job that say nothing of its node.
+_NOT_ITS_NODE = {"TIMEOUT", "DEADLINE", "PREEMPTED", "CANCELLED", "OUT_OF_MEMORY"}
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception): ")
 _PLAIN = ("slurm", "local")  # the workers of no cluster's file
 _NOISE = ("distributed", "tornado", "asyncio")
@@ -161,6 +170,35 @@ def _all(things: Sequence[Thing], work: Callable[[Thing], Result]) -> list[Resul
     return [work(thing) for thing in things]
 
 
+class _Nodes:
+    """The nodes on which workers are lost: Slurm gives them again unless the next job leaves them out."""
+
+    def __init__(self, left_out: list[str]) -> None:
+        self._left_out = left_out  # of jobs that are yet to be submitted
+        self._losses: Counter[str] = Counter()
+        self._counted: set[str] = set()
+        self.why = ""  # the last node was left out
+
+    def lost(self, job: Any, node: str, *, again: bool) -> bool:
+        """Count a lost worker, each of a job if `again`; tell whether its node is left out now."""
+        if not node or node in self._left_out or (not again and job.job_id in self._counted):
+            return False
+        self._counted.add(job.job_id)
+        self._losses[node] += 1
+        why = _why(job)
+        if _FULL not in why and self._losses[node] < _LOSSES:
+            return False
+        self.why = why
+        self._left_out.append(node)
+        print(f"node {node} gets no more workers of Dask: {why}", file=sys.stderr)
+        return True
+
+    @property
+    def own_fault(self) -> bool:
+        """Tell whether what the last node did is a fault of its own, so that others are worth a try."""
+        return _FULL in self.why or len(self._left_out) < _SAME
+
+
 class _Jobs:
     """The jobs of the workers. Those that bring none are given up, so that Dask asks for others.
 
@@ -171,18 +209,21 @@ class _Jobs:
     def __init__(self, cluster: Any, wanted: str) -> None:
         self._cluster, self._wanted = cluster, wanted
         self._failed, self._silent, self._waited = 0, 0.0, 0.0
-        self._pause = _LOOK
+        self._looked, self._pause = time.monotonic(), _LOOK
+        self._nodes = _Nodes(cluster.left_out)
 
     def result(self, future: Any) -> Any:
         """Wait for a result; meanwhile look at the jobs, less and less often if nothing is wrong."""
         while True:
             with contextlib.suppress(TimeoutError):
-                found = future.result(timeout=self._pause)
+                found = future.result(timeout=_LOOK)
                 self._failed = 0
                 return found
             if future.done():  # what timed out is the work
                 return future.result()
-            self._pause = _LOOK if self.look() else min(1.5 * self._pause, _SELDOM)
+            if self._cluster.lost or time.monotonic() - self._looked >= self._pause:
+                self._pause = _LOOK if self.look() else min(1.5 * self._pause, _SELDOM)
+                self._looked = time.monotonic()
 
     def look(self) -> bool:
         """Give up what does not come; tell whether there was any. ConfigError if nothing comes any more."""
@@ -195,22 +236,35 @@ class _Jobs:
             self._unanswered(_line(str(error)), waiting=bool(there))
             return True
         self._silent = 0.0
-        found = {job.job_id: states.get(job.job_id, ("", "")) for job in absent.values()}
-        pending = {job: reason for job, (state, reason) in found.items() if state == "PENDING"}
+        found = {job.job_id: states.get(job.job_id, ("", "", "")) for job in absent.values()}
+        pending = {job: reason for job, (state, reason, _) in found.items() if state == "PENDING"}
         for job, reason in pending.items():
             if reason in _NEVER:
                 raise _unusable(self._wanted, f"job {job} of Dask never starts: Slurm says {reason}")
         # A job that Slurm has forgotten has ended.
         over = {name: job for name, job in absent.items() if slurm.terminal(states.get(job.job_id, _OVER)[0])}
         for name in over:
-            self._cluster.loop.add_callback(self._forget, name)
+            self._cluster.loop.add_callback(self._forget, name, over[name])
+        fewer = self._leave_out(states, over)
         self._cluster.loop.add_callback(self._cluster._correct_state)  # asks again for one that was lost
-        self._failed = 0 if there else self._failed + bool(over)
+        self._failed = 0 if there or fewer else self._failed + bool(over)
         if self._failed > _RETRIES:
-            raise _unusable(self._wanted, f"no worker of Dask starts: {_why(next(iter(over.values())))}")
+            why = self._nodes.why or _why(next(iter(over.values())))
+            raise _unusable(self._wanted, f"no worker of Dask starts: {why}")
         if not there and pending:
             self._wait(pending)
         return bool(over)
+
+    def _leave_out(self, states: Mapping[str, tuple[str, str, str]], over: Mapping[Any, Any]) -> bool:
+        """Leave out nodes that lose workers, and end the jobs there; tell whether others may do better."""
+        lost = [self._cluster.lost.pop(0) for _ in range(len(self._cluster.lost))]
+        found = False
+        for name, job, again in [*((*one, True) for one in lost), *((*one, False) for one in over.items())]:
+            state, _, node = states.get(job.job_id, _OVER)
+            if state.partition(" ")[0] not in _NOT_ITS_NODE and self._nodes.lost(job, node, again=again):
+                found = self._nodes.own_fault
+                self._cluster.loop.add_callback(self._forget, name, job)  # Dask restarts workers in a job
+        return found
 
     def _wait(self, pending: Mapping[str, str]) -> None:
         """Say once what is waited for."""
@@ -228,18 +282,20 @@ class _Jobs:
         if not waiting and time.monotonic() - self._silent > _PATIENCE:
             raise _unusable(self._wanted, f"Slurm did not answer for {_PATIENCE:g} s: {why}")
 
-    def _forget(self, name: Any) -> None:
-        """Take a job out of Dask's books, in Dask's own thread."""
+    def _forget(self, name: Any, job: Any) -> None:
+        """Take a job out of Dask's books, in Dask's own thread, unless another has its name by now."""
+        if self._cluster.workers.get(name) is not job:
+            return
         self._cluster.worker_spec.pop(name, None)
-        if (job := self._cluster.workers.pop(name, None)) is not None:
-            self._cluster._futures.add(asyncio.ensure_future(job.close()))
+        del self._cluster.workers[name]
+        self._cluster._futures.add(asyncio.ensure_future(job.close()))
 
 
-def _states() -> dict[str, tuple[str, str]]:
-    """Ask for the states of all workers' jobs in one question: job -> state, why it is so."""
-    command = ["squeue", "--noheader", "--states=all", f"--name={NAME}", "--format=%A|%T|%r"]
-    rows = (line.strip().split("|", 2) for line in slurm.ask(command).splitlines() if line.count("|") > 1)
-    return {job: (state, reason) for job, state, reason in rows}
+def _states() -> dict[str, tuple[str, str, str]]:
+    """Ask for the states of all workers' jobs in one question: job -> state, why it is so, its node."""
+    command = ["squeue", "--noheader", "--states=all", f"--name={NAME}", "--format=%A|%T|%r|%N"]
+    rows = (line.strip().split("|") for line in slurm.ask(command).splitlines())
+    return {job: (state, reason, node) for job, state, reason, node in (row for row in rows if len(row) == 4)}
 
 
 def _why(job: Any) -> str:
@@ -247,7 +303,8 @@ def _why(job: Any) -> str:
     if not job.job_id:
         return _line(job.refused)
     logs = sorted(Path(job.log_directory).glob(f"{NAME}-{job.job_id}*.err"))
-    said = _line("".join(path.read_text(encoding="utf-8", errors="replace") for path in logs))
+    text = "".join(path.read_text(encoding="utf-8", errors="replace") for path in logs)
+    said = _line("\n".join(line for line in text.splitlines() if _FULL in line) or text)
     return f"job {job.job_id}: {said or slurm.ended(job.job_id) or 'it has ended'}"
 
 
@@ -287,10 +344,12 @@ def _local(workers: Workers) -> Any:
     )
 
 
-def _on_slurm(workers: Workers) -> Any:
-    """Start Dask's scheduler, here, and let it ask Slurm for workers as it has work."""
+def _cluster_class() -> Any:
+    """Return Dask's cluster on Slurm, with a list of workers that were lost and of nodes to leave out."""
     from dask_jobqueue.slurm import SLURMCluster, SLURMJob
     from distributed.core import Status
+
+    left_out: list[str] = []
 
     class Job(SLURMJob):
         """A job that may be refused: Dask would take the error for one of its own."""
@@ -298,6 +357,8 @@ def _on_slurm(workers: Workers) -> Any:
         refused = ""
 
         async def _submit_job(self, script_filename: str) -> Any:
+            if left_out:
+                self.submit_command = f"{SLURMJob.submit_command} --exclude={','.join(left_out)}"
             try:
                 return await super()._submit_job(script_filename)
             except (RuntimeError, OSError) as error:
@@ -311,11 +372,49 @@ def _on_slurm(workers: Workers) -> Any:
         def _job_id_from_submit_output(self, out: str | None) -> Any:
             return super()._job_id_from_submit_output(out) if out else None
 
+    class Cluster(SLURMCluster):
+        """A cluster that notes each worker that it did not end itself."""
+
+        job_cls = Job
+        config_name = SLURMJob.config_name
+
+        def __init__(self, **own: Any) -> None:
+            self.left_out = left_out
+            self.lost: list[tuple[Any, Any]] = []
+            super().__init__(**own)
+
+        def _update_worker_status(self, op: str, msg: Any) -> None:
+            if op == "remove":
+                name = self.scheduler_info["workers"][msg]["name"]
+                name = name if name in self.worker_spec else str(name).rpartition("-")[0]
+                if name in self.worker_spec and name in self.workers:
+                    self.lost.append((name, self.workers[name]))
+            super()._update_worker_status(op, msg)
+
+    return Cluster
+
+
+def _address() -> str | None:
+    """Return the address of this machine in the network of Slurm's nodes, if one of them has a known one.
+
+    Dask itself takes the address of the way to the internet: on a login node that is another network, and
+    without such a way it is the machine's own, 127.0.0.1.
+    """
+    with contextlib.suppress(slurm.NoAnswerError, OSError):
+        nodes = slurm.ask(["sinfo", "--noheader", "--Node", "--format=%o"]).split()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((nodes[0] if nodes else "", 9))  # no packet is sent
+            return str(probe.getsockname()[0])
+    return None
+
+
+def _on_slurm(workers: Workers) -> Any:
+    """Start Dask's scheduler, here, and let it ask Slurm for workers as it has work."""
     if shutil.which("sbatch") is None:
         raise RuntimeError("this machine has no sbatch")
     network = workers.scheduler_interface or workers.interface
-    cluster = SLURMCluster(
-        job_cls=Job,  # type: ignore[arg-type]  # it wants an instance and makes some
+    where = {"interface": network} if network else {"host": found} if (found := _address()) else {}
+    cluster = _cluster_class()(
         cores=workers.cores,
         processes=workers.cores,  # one thread each: HDF5 has one lock
         memory=workers.memory,
@@ -329,7 +428,7 @@ def _on_slurm(workers: Workers) -> Any:
         job_name=NAME,
         python=sys.executable,
         job_extra_directives=["--no-requeue"],  # Dask itself asks for another
-        scheduler_options={"dashboard_address": ":0"} | ({"interface": network} if network else {}),
+        scheduler_options={"dashboard_address": ":0"} | where,
     )
     cluster.adapt(minimum_jobs=1, maximum_jobs=workers.most)
     return cluster

@@ -34,6 +34,7 @@ def claim(
     written then.
     """
     assert action == "new"
+    project.here()  # what is found from now on is in the project of the working folder
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not yes
     if given["title"]:
         loaded, before = sentence.begun(report, *_facts(given, asking))

@@ -127,7 +127,7 @@ def report(name: str, *, out: str, title: str, pdf: bool) -> int:
     """Write the slides of a campaign into a folder and print the files."""
     if not CAMPAIGN.fullmatch(name):
         raise ConfigError.at("CAMPAIGN", 0, f"{name!r} is no name of a campaign", "as in config/campaigns")
-    folder = Path(out) if out else project.root() / "results" / "reports" / name
+    folder = Path(out) if out else project.here() / "results" / "reports" / name
     built([name])
     print(f"reading {name} and searching it for conclusions", file=sys.stderr)
     from analysis.decks import html, pptx
