@@ -492,6 +492,65 @@ def test_finish__a_later_end_is_told_from_an_attempt_of_the_same_job(base: Path)
     assert finish.mark_failed(base, "c", found) == [f"{name}.failed-2: failed: Slurm says CANCELLED"]
 
 
+# How a run ended after its job, in s by the two clocks; what the node's clock said of the job's start, in s
+# after Slurm's; by how many the run is said to have outlived its job.
+OUTLIVED = [
+    (-3.0, 0, 0.0),
+    (0.9, 0, 0.0),
+    (1.9, 1, 0.0),
+    (2.9, 0, 2.9),
+    (5.1, 1, 5.1),
+    # A clock that is ahead by 2 s, or a job whose first command came late.
+    (2.9, 2, 0.0),
+    (5.1, 2, 4.1),
+    # A clock that is behind by 2 s.
+    (0.9, -2, 2.9),
+    (-1.1, -2, 0.0),
+    # Clocks of another hour.
+    (3600.9, 3600, 0.0),
+    (3604.9, 3600, 4.9),
+    (-7199.1, -7200, 0.0),
+    (-7195.1, -7200, 4.9),
+]
+
+
+@pytest.mark.parametrize(("after", "told", "late"), OUTLIVED)
+def test_finish__a_run_that_outlived_the_job_that_it_shares_counts_no_more(
+    base: Path, after: float, told: int, late: float
+) -> None:
+    """Two of 30 ended 2.9 and 5.1 s after their job, whose shell was killed, and stayed good."""
+    first, second = [run.name for run in workflow.plan("c", base).runs][:2]
+    names = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0 + told}
+    names["comment"] = f"rule_run_wildcards_c_{first}"
+    end = 1795220861.0 + after
+    put(base, first, job_id="7:1", reason="", start=end - 9, end=end - 5 - late, slurm=names)
+    put(base, second, job_id="7:2", reason="", start=end - 4, end=end, slurm=names)
+    own = row(State="FAILED", Comment=names["comment"])
+    found = accounting.Account("c", states={"7": "FAILED"}, rows={"7": [own]})
+    why = f"it ended {late:.0f} s after its job: Slurm says FAILED"
+    said = [f"{second}.failed-1: failed: {why}"] if late else []
+    assert finish.mark_failed(base, "c", found) == said
+    assert folders.measured(base, "c", first)
+    assert folders.measured(base, "c", second) == (not late)
+
+
+def test_accounting__the_row_of_a_job_is_kept_if_a_run_that_shared_it_failed(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was put aside as the word of a later end, because the run before had ended well."""
+    name, _ = ghostly(base, job_id="3:1")
+    other = workflow.plan("c", base).runs[1].name
+    slurm = {"cluster": "testbed", "job_name": "t0i2", "comment": f"rule_run_wildcards_c_{name}"}
+    failed = {"job_id": "3:2", "reason": "it was cancelled", "run": f"{other}.failed-1", "attempt_at": other}
+    put(base, f"{other}.failed-1", **failed, slurm=slurm)
+    text = GHOST.format(comment=f"rule_run_wildcards_c_{name}")
+    (tmp_path / "rows").write_text(text, encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\ncat {tmp_path}/rows\n")
+    found = account(base, "c", patience=20, interval=0.01)
+    assert found.states == {"3": "CANCELLED"}
+    assert finish.mark_failed(base, "c", found) == []
+
+
 def test_accounting__a_row_that_is_not_whole_yet_is_no_other_jobs(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

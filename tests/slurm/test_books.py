@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -196,6 +199,46 @@ def test_books__many_short_runs_share_a_job(
     assert f"{repeats} runs, {repeats - 1} valid" in ingest(project)
     status, said = finish(start(cluster, project), 200)
     assert said.count("has been submitted with SLURM jobid") == 1
+
+
+def test_books__a_run_that_outlives_its_shared_job_is_measured_again(
+    cluster: SlurmCluster, project: Path
+) -> None:
+    """Its job's shell is killed: the run goes on, and Slurm gives its cores away."""
+    seconds = 8
+    some = (("partition: bench", "partition: batch\n  exclusive: false\n  runs_per_job: 2"),)
+    use_program(project, f"#!/bin/sh\nsleep {seconds}\n" + RESULT.format(ranks=1), *some)
+    use_factors(project, repeats=2)
+    process = start(cluster, project)
+
+    def begun() -> set[str]:
+        return {path.parents[2].name for path in (project / campaigns.RUNNING).glob("*/1/.binding/0")}
+
+    until("the first run", lambda: bool(records(project)), seconds=90)
+    ((first, record),) = records(project).items()
+    job = record["job_id"].partition(":")[0]
+    until("the second run", lambda: begun() - {first}, seconds=30, every=0.2)
+    node = record["node_list"][0]
+    # Whoever looks while the run goes on sees that its job is gone, and makes it a failed attempt.
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    cluster.run(["pkill", "-KILL", "-f", f"job{int(job):05d}/slurm_script"], on=node)
+    until("the end of what goes on", lambda: len(records(project)) == 2, seconds=2 * seconds)
+    assert {one["job_id"]: one["reason"] for one in records(project).values()} == {
+        f"{job}:1": "",
+        f"{job}:2": "",
+    }
+    status, said = finish(start(cluster, project), 100)
+    assert status == 1, said
+    failed, other = sorted(records(project).items(), key=lambda one: one[0] == first)
+    late = re.fullmatch(r"it ended (\d+) s after its job: Slurm says FAILED", failed[1]["reason"])
+    assert late
+    assert 3 <= int(late[1]) < seconds + 10
+    assert f"{failed[0]}: failed: {failed[1]['reason']}" in said
+    assert other == (first, record)
+    status, said = finish(start(cluster, project), 100)
+    assert status == 0, said
+    assert len([one for one in records(project).values() if not one["reason"]]) == 2
 
 
 def batch_steps(cluster: SlurmCluster, jobs_: set[str]) -> list[tuple[float, float]]:

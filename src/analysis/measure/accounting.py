@@ -173,7 +173,9 @@ class _Kept:
         doubts = [disagreement(record, rows[0], self._campaign) for record in known]
         if doubts and all(doubts):
             return f"Slurm's job {job} is not this campaign's job {job}: {doubts[0]}"
-        good = (record for record in known if not record.get("reason"))
+        # Where a run that shares the job failed, the row tells of that one.
+        shared = any(shares(record) and record.get("reason") for record in known)
+        good = (record for record in known if not (shared or record.get("reason")))
         again = job in self._idle
         later = [afterwards(self._path.parent, record, rows[0], again=again) for record in good]
         return f"Slurm's row of job {job} has a later end: {later[0]}" if later and all(later) else ""
@@ -368,6 +370,29 @@ def afterwards(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], *, 
         elif abs(begin[0] - own) > _LATE:  # the node's clock is another: as long as the run took, by both
             late = took >= ended - own - _TURN
     return f"{slurm.named_user(state)} at {row['End']}, after this run had ended well" if late else ""
+
+
+def shares(record: Mapping[str, Any]) -> bool:
+    """Tell whether a record's run shares its job with others: ``7:3`` is the third run in job 7."""
+    return ":" in str(record.get("job_id", ""))
+
+
+def outlived(record: Mapping[str, Any], row: Mapping[str, Any]) -> float:
+    """Return how many s after its job a run ended that shares the job; 0 if two clocks can make that.
+
+    Where Slurm does not find all processes of a job whose shell was killed, a run goes on, and nothing holds
+    its allocation any more. Slurm's times are whole seconds by the controller's clock. The job itself notes
+    its start by its node's clock, never before Slurm does if the two clocks agree.
+    """
+    ended, own = record.get("end"), section(record, "slurm").get("start")
+    begin, end = (moments(row.get(name)) for name in ("Start", "End"))
+    if not (end and isinstance(ended, int | float)):
+        return 0.0
+    late = ended - max(end)
+    if begin and isinstance(own, int | float):
+        ahead = own - max(begin)
+        late -= ahead if not 0 <= ahead <= _LATE else max(0.0, ahead - 1)  # a second is none
+    return late if late > _TURN else 0.0
 
 
 def _run_of(record: Mapping[str, Any]) -> str:

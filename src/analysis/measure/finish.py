@@ -15,6 +15,7 @@ from analysis.measure.attempts import lost, started, tidy
 from analysis.measure.books import add_to_manifest, kept, stopped
 from analysis.measure.record import retract
 from analysis.measure.workflow import missing, on_slurm, plan, summary
+from analysis.schema.records import job_of
 
 _PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
 
@@ -83,17 +84,26 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
     for name in sorted(folders.recorded(base, campaign), reverse=True):
         path = folders.finished(base, campaign) / name / folders.RECORD
         record = files.read_json(path)  # one that cannot be read the ingest names
-        job = str(record.get("job_id", ""))
-        state = found.states.get(job, "COMPLETED")
-        if state != "COMPLETED" and _other(path.parents[2], record, found.rows[job][0], campaign):
-            state = "COMPLETED"
         # One that has a reason already was left here by a kill between the two steps below.
-        if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):
+        why = record.get("reason") or _ended_badly(path.parents[2], record, found)
+        if ".failed-" in name or not why:
             continue
-        why = record.get("reason") or f"Slurm says {named_user(state)}"
         failed = retract(path.parent, why)
         lines.append(f"{failed}: failed: {why}")
     return lines
+
+
+def _ended_badly(raw: Path, record: Mapping[str, Any], found: Account) -> str:
+    """Say how the job of a run ended, if the run cannot count for that; empty if it can."""
+    job = job_of(record)
+    state = found.states.get(job, "COMPLETED")
+    if state == "COMPLETED" or _other(raw, record, row := found.rows[job][0], found.campaign):
+        return ""
+    said = f"Slurm says {named_user(state)}"
+    if not accounting.shares(record):
+        return said
+    late = accounting.outlived(record, row)
+    return f"it ended {late:.0f} s after its job: {said}" if late else ""
 
 
 def _other(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -> bool:
