@@ -84,6 +84,17 @@ def test_board__has_no_violation_when_opened(browser: Browser, site: Path) -> No
     assert browser.run(FOUND) == []
 
 
+def test_board__an_opened_row_with_distances_fits_a_telephone(browser: Browser, site: Path) -> None:
+    browser.size(390, 844)
+    browser.open((site / "index.html").as_uri() + "#fdr-1gbe")
+    browser.until("document.querySelector('#fdr-1gbe .detail .record') !== null")
+    browser.run("""document.querySelector('#fdr-1gbe .detail .record').insertAdjacentHTML('beforeend',
+      `<table class="apart"><caption>Distance</caption><thead><tr>${"<th>what ran</th>".repeat(5)}
+      </tr></thead><tbody><tr>${"<td>Interconnect</td>".repeat(5)}</tr></tbody></table>`)""")
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    assert browser.run("getComputedStyle(document.querySelector('#fdr-1gbe .apart td')).display") == "block"
+
+
 def test_axe__finds_what_is_wrong(browser: Browser, site: Path) -> None:
     browser.open((site / "index.html").as_uri())
     browser.run("document.querySelector('main').append(document.createElement('img'))")

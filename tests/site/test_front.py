@@ -211,6 +211,27 @@ def test_front__first_screen_answers_three_questions(
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
+LONG = """(() => {
+  const cards = document.querySelector('.cards');
+  const card = cards.querySelector('.card .number').closest('.card');
+  const say = (name, text) => { card.querySelector(name).textContent = text; };
+  say('h2', 'Does a faster link save energy (Wh) per job?');
+  say('.quote', 'The report: “FDR InfiniBand is over 7 times as fast as 1GbE at 32 nodes”');
+  say('.pill', '↗ direction agrees, order of runs not known');
+  say('.number', '1.42× (1.01 to 1.65, 88 % interval)');
+  say('.meaning', 'Runs show the direction but not the size, and how they were run limits what that shows.');
+  say('.small.quiet', 'Rests on 9 published runs, at another scale. Settling it: 12 runs, 192.5 node hours.');
+  cards.replaceChildren(...Array.from({ length: 7 }, () => card.cloneNode(true)));
+  return Math.max(...[...cards.children].map((one) => one.getBoundingClientRect().bottom));
+})()"""
+
+
+def test_front__seven_long_cards_fit_a_first_screen(browser: Browser, site: Path) -> None:
+    browser.size(1360, 900)
+    browser.open((site / "index.html").as_uri())
+    assert 600 < browser.run(LONG) <= 900
+
+
 def test_front__is_light_however_many_claims_there_are(browser: Browser, site: Path) -> None:
     assert (site / "index.html").stat().st_size < 400_000
     browser.open((site / "index.html").as_uri())
