@@ -360,3 +360,34 @@ def test_compare__parts_whose_order_nobody_knows_have_a_limited_word(
     assert "; in runs whose order is not known" in first
     assert line.startswith("better")
     assert line.endswith("in runs whose order is not known")
+
+
+# ---- two strata that differ in one factor alone
+
+
+@pytest.mark.parametrize(
+    ("factor", "levels"),
+    [
+        ("options", ["folder-1=run3", "folder-1=run4"]),
+        ("host_group", ["hpc6a", "hpc7g"]),
+        ("build", ["-O2", "-O3"]),
+    ],
+)
+def test_words__what_is_opposite_in_two_strata_is_said_of_each(
+    base: Path, factor: str, levels: list[str]
+) -> None:
+    """In one stratum eight nodes are faster, in the other two: no reader may take one for the other."""
+    rng = np.random.default_rng(SEED + 9)
+    runs = [
+        {"value": float(seconds), "application": "plain", "nodes": nodes, "ranks": 4 * nodes, factor: level}
+        | {"command": f"mpirun -np {4 * nodes} plain"}
+        for at, level in enumerate(levels)
+        for nodes in (2, 8)
+        for seconds in noise(rng, 8) * (2 if (nodes == 8) == bool(at) else 1)
+    ]
+    starts = FIRST + 2000.0 * rng.permutation(len(runs))
+    runs = [one | {"start": start} for one, start in zip(runs, starts.tolist(), strict=True)]
+    said = [one.sentence for one in conclusions(built(base, runs)) if "nodes are" in one.sentence]
+    assert len(said) == 2
+    assert all(sum(level in one for one in said) == 1 for level in levels)
+    assert not any(levels[0] in one and levels[1] in one for one in said)

@@ -40,6 +40,13 @@ LAUNCHES: list[tuple[str, dict[str, str]]] = [
         {"-N2": "", "-n": "32", "-o": "cpu-affinity=per-task", "-i": "50", "program": "osu_latency"},
     ),
     (
+        "flux mini submit -N 16 -n 1504 --quiet -ompi=openmpi@5 --watch -vvv lmp -v x 64 -in in.hns",
+        {
+            "-N": "16", "-n": "1504", "--quiet": "", "-ompi": "openmpi@5", "--watch": "", "-vvv": "",
+            "-v": "x", "arguments": "64", "-in": "in.hns", "program": "lmp",
+        },
+    ),
+    (
         "flux run --setattr=user.study_id=lj-$i -n 32 -o cpu-affinity=per-task -o gpu-affinity=off /opt/lmp",
         {
             "--setattr": "user.study_id=lj-$i", "-n": "32", "-o": "cpu-affinity=per-task,gpu-affinity=off",
@@ -179,6 +186,14 @@ def test_import__what_the_launch_line_of_a_runs_own_script_says_of_the_network_i
     found = imported(tmp_path / "tree")
     assert cells(found, "options") == {("-mca pml=ucx",): 2, ("-mca btl=tcp,self",): 2}
     assert {(one["nodes"], one["ranks_per_node"]) for one in found.values()} == {(2, 2)}
+
+
+def test_launch__a_broker_of_flux_tells_what_it_has_run() -> None:
+    """As the broker's log of flux-core 0.44 has it, behind the line that starts the instance."""
+    line = "flux mini submit -N 16 -n 1504 --watch lmp -in in.hns"
+    text = f"flux start -o --config /etc/flux/config -Stbon.fanout=256 {line}\n"
+    text += f"broker.info[0]: rc2.0: /usr/bin/time -f FLUXTIME wall time %E {line} Exited (rc=0) 105.4s\n"
+    assert launch.stated(text) == {"command": line, "ranks": 1504, "step_nodes": 16}
 
 
 def test_import__a_label_is_no_option_and_a_run_whose_launch_is_unknown_has_no_default(

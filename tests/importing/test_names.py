@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis import cli
-from analysis.importing.inference import _said_once
+from analysis.importing.words import _said_once
 
 from .test_import import Imported, imported, log, project
 
@@ -45,7 +45,9 @@ def flux(nodes: int, each: int) -> str:
     return f"\n{shell % nodes}\n{tasks % (nodes, each)}\n"
 
 
-def test_import__numbers_that_go_with_ranks_tell_nothing_apart(tmp_path: Path, imported: Imported) -> None:
+def test_import__numbers_that_go_with_ranks_tell_nothing_apart(
+    tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nodes, ranks, repeat: `16-256-1`. Outputs state the second; the first is one with it."""
     tree = tmp_path / "tree"
     for at, (place, nodes, repeat) in enumerate(
@@ -66,6 +68,8 @@ def test_import__numbers_that_go_with_ranks_tell_nothing_apart(tmp_path: Path, i
     }
     assert all(one["repeat"] == int(name.split("-")[-1].split(".")[0]) for name, one in found.items())
     assert not any("nodes" in one for one in found.values())  # 16 ranks each could be another thing
+    asked = "4, 8 change with the number of ranks, and are not used; if they are nodes with 16 ranks each"
+    assert asked in capsys.readouterr().out
 
 
 def test_import__a_benchmark_in_two_words_is_no_other_word(tmp_path: Path, imported: Imported) -> None:
@@ -304,6 +308,23 @@ def test_import__a_second_word_for_a_factor_that_is_known_distinguishes_runs(
     found = imported(tmp_path / "tree")
     counts = Counter((one["cpu"], one["tuning"]) for one in found.values())
     assert counts == {(cpu, f"tuned/{how}"): 2 for cpu in ("rome", "skylake") for how in ("ucx", "verbs")}
+
+
+def test_import__a_folder_that_denies_the_folder_above_is_named(
+    tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for link, numbers in (("c5n-efa", range(3)), ("c5n-no-efa", range(3, 6))):
+        for at in numbers:
+            folder = tmp_path / "tree" / link / "size-64-efa"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"lj-{at}.log").write_text(log(9.5 + at / 10))
+    found = imported(tmp_path / "tree")
+    assert Counter(one["interconnect"] for one in found.values()) == {"efa": 3, "no-efa": 3}
+    assert {one["host_group"] for one in found.values()} == {"c5n"}
+    assert (
+        "level 2 of the path: efa contradicts no-efa, as 3 runs said before: check it"
+        in capsys.readouterr().out
+    )
 
 
 def test_import__words_for_the_processor_that_outputs_state_are_no_tuning(

@@ -42,10 +42,10 @@ def test_repeats__groups_that_follow_a_folder_are_a_question(tmp_path: Path) -> 
 
     (doubt,) = plan.doubts
     assert sorted(doubt.split.sizes) == [6, 6]
-    assert doubt.split.fact == "name word 2"
-    assert set(doubt.levels) == {"01", "02"}
+    assert doubt.split.fact == "folder 1"
+    assert set(doubt.levels) == {"cn01", "cn02"}
     assert "12 runs fall into groups of 6 and 6" in doubt.question
-    assert "('01', '02'): a factor, or are they repeats?" in doubt.question
+    assert "('cn01', 'cn02'): a factor, or are they repeats?" in doubt.question
     assert len({cell_name(draft) for draft in plan.runs}) == 1
 
     doubt.take()

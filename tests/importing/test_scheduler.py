@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -345,6 +346,55 @@ def test_flux__jobspec_events_and_resources() -> None:
     }  # fmt: skip
     asked = scheduler.requested("#flux: -N2\n#flux: -n 32\n#flux: --queue=pdebug\n")
     assert asked == {"nodes": 2, "ranks": 32, "queue": "pdebug"}
+
+
+# What Flux's job list gives of a job in JSON, as flux-core 0.5x writes it.
+LISTED = {
+    "id": 11724136644608, "userid": 1000, "urgency": 16, "priority": 16, "t_submit": 1687735644.47,
+    "t_depend": 1687735644.47, "t_run": 1687735644.5, "t_cleanup": 1687735671.75, "t_inactive": 1687735671.8,
+    "state": "INACTIVE", "name": "lmp", "ntasks": 768, "duration": 0.0, "nnodes": 8, "ranks": "[0-7]",
+    "nodelist": "flux-sample-[0-7]", "success": True, "exception_occurred": False, "result": "COMPLETED",
+    "expiration": 4841335644.0, "waitstatus": 0, "returncode": 0, "runtime": 27.25,
+    "exception": {"occurred": False, "severity": "", "type": "", "note": ""},
+}  # fmt: skip
+
+
+def test_flux__the_list_of_a_job_gives_nodes_dates_and_the_exit_code() -> None:
+    facts, name = scheduler.reported(json.dumps(LISTED, indent=4))
+    assert name == "Flux"
+    assert facts["job"] == "11724136644608"
+    assert (facts["nodes"], facts["ranks"], facts["exit_code"], facts["job_name"]) == (8, 768, 0, "lmp")
+    assert facts["node_list"].split(",") == [f"flux-sample-{at}" for at in range(8)]
+    assert facts["end"] - facts["start"] == 27.25
+    runs = {**LISTED, "state": "RUN", "t_cleanup": 0.0, "returncode": ""}
+    facts, _ = scheduler.reported(json.dumps(runs))
+    assert "start" in facts
+    assert not {"end", "exit_code"} & facts.keys()
+
+
+def test_flux__several_jobs_of_a_list_are_a_table() -> None:
+    two = {"jobs": [LISTED, {**LISTED, "id": 7, "nnodes": 2, "nodelist": "flux-sample-[0-1]"}]}
+    found, name = scheduler.jobs(json.dumps(two))
+    assert name == "Flux"
+    assert {job: row["nodes"] for job, row in found.items()} == {"11724136644608": 8, "7": 2}
+    assert scheduler.reported(json.dumps(two)) == ({}, "")
+    assert scheduler.jobs('{"t_submit": 1, "nnodes": 2') == ({}, "")
+
+
+def test_import__the_list_of_a_flux_job_is_of_the_output_beside_it(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for at in range(2):
+        (tmp_path / f"lammps-{at}.log").write_text(log(9.5 + at))
+        row = {**LISTED, "id": at, "ntasks": 4, "nnodes": 2, "nodelist": "flux-[0-1]"}
+        row |= {key: float(value) + 100 * at for key, value in LISTED.items() if key.startswith("t_")}
+        (tmp_path / f"lammps-{at}-info.json").write_text(json.dumps(row, indent=4))
+    found = imported(tmp_path)
+    assert [(one["nodes"], one["ranks_per_node"], one["repeat"]) for one in found.values()] == [
+        (2, 2, 1), (2, 2, 2),
+    ]  # fmt: skip
+    starts = [one["start"] for one in found.values()]
+    assert starts[1] - starts[0] == 100
 
 
 def test_flux__each_job_of_several_has_its_own_times(tmp_path: Path, imported: Imported) -> None:

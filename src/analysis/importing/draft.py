@@ -38,6 +38,10 @@ class Draft:
     name: str = ""
     replaces: bool = False  # whether it takes the place of a run that was imported while its job ran
 
+    def place(self, at: int) -> str:
+        """Name a part of its path."""
+        return "names of files" if at == len(self.names) - 1 else f"level {at + 1} of the path"
+
     def add(self, values: Mapping[str, Any], where: str) -> None:
         """Add facts that are not known yet."""
         for name, value in values.items():

@@ -12,7 +12,7 @@ from analysis.importing.banners import printed_in
 from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
 _ENDINGS = re.compile(
-    r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
+    r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|info|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
     r"|stdout|stderr|power|gz|xz|zst|(?:p?[oe]|i)\d+))+$",
     re.IGNORECASE,
 )

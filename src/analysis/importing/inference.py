@@ -4,25 +4,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from operator import itemgetter
 from typing import Any, NamedTuple
 
+from analysis.base.words import counted
 from analysis.importing.draft import COUNTS, Draft, Sourced
-from analysis.importing.identity import plain_problem, without_names
+from analysis.importing.identity import plain_problem
 from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
+from analysis.importing.words import TEXTS, distinguish, listed
 from analysis.schema.applications import Application
-from analysis.schema.factors import TABLE
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to be that factor
 _FEW = 3  # numbers that are no list of hosts
 _PLAN = 2.5  # times the requested time, beyond which no program runs
-_LISTED = 6  # levels that a line names
-# A word of an unknown name; one that is denied is another word.
-_SAID = re.compile(r"(?:(?:no|non|not|without)-)?[^-]+", re.IGNORECASE)
-_TEXTS = tuple(one.name for one in TABLE if not one.numeric)
 
 # What a second word for it says more of; a path that contradicts a case or a library is a fault.
-_WORDED = {*_TEXTS, "frequency"} - {"application", "case", "mpi", "build"}
+_WORDED = {*TEXTS, "frequency"} - {"application", "case", "mpi", "build"}
 
 Row = tuple[Draft, Any, str]  # a run, a value, the text of its path
 Spot = tuple[str, int, int]  # part of the path; which of its numbers, of how many
@@ -70,14 +66,10 @@ def infer(
             *_from_numbers(members, elsewhere),
             *_from_siblings(members),
             *_state_problems(members),
-            *_from_rest(members),
+            *distinguish(members),
         ]
         lines += [f"{application}: {line}" for line in found]
     return lines
-
-
-def _place(at: int, draft: Draft) -> str:
-    return "names of files" if at == len(draft.names) - 1 else f"level {at + 1} of the path"
 
 
 def _from_words(members: list[Draft], declared: Application | None) -> Iterator[str]:
@@ -90,9 +82,10 @@ def _from_words(members: list[Draft], declared: Application | None) -> Iterator[
                 if name in ("target_time", "local_size") and name not in options:
                     parsed.add_rest(text)
                 else:
-                    found[name, _place(at, draft)].append(((draft, value, text), parsed))
+                    found[name, draft.place(at)].append(((draft, value, text), parsed))
     for (name, place), rows in found.items():
         if meaning := _meaning(name, [row for row, _ in rows]):
+            yield from _denied(name, place, [row for row, _ in rows])
             _keep_others(name, rows, members)
             yield from _add(place, meaning, [row for row, _ in rows], "")
         elif name == "nodes" and _are_hosts([row for row, _ in rows]):
@@ -134,6 +127,19 @@ def _keep_others(name: str, rows: Sequence[tuple[Row, ParsedName]], members: Seq
             parsed.add_rest(text)
 
 
+def _denied(name: str, place: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Name a word that another part of the same path denies, as ``no-efa`` does of ``efa``."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for draft, value, _ in rows:
+        known = draft.facts.get(name)
+        pair = (str(known.value), str(value)) if known and known.where.startswith("path") else ("", "")
+        counts[pair] += f"no-{pair[0]}" == pair[1] or f"no-{pair[1]}" == pair[0]
+    for (known_level, level), many in counts.items():
+        if many:
+            runs = counted(many, "run")
+            yield f"{place}: {level} contradicts {known_level}, as {runs} said before: check it"
+
+
 def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:
     """Add a factor's values, unless outputs contradict them."""
     levels: dict[str, str] = {}
@@ -145,7 +151,7 @@ def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:
             draft.append(name, more, f"path: {text}", " ")
             levels[more] = text
     if levels:
-        yield f"{place}: {name} is {_listed(levels)}{why}"
+        yield f"{place}: {name} is {listed(levels)}{why}"
 
 
 def _may_add(draft: Draft, name: str) -> bool:
@@ -198,7 +204,7 @@ def _numbers(members: Sequence[Draft]) -> dict[tuple[str, str], list[BareNumber]
         for at, parsed in enumerate(draft.names):
             for nth, (value, text, word) in enumerate(parsed.vague):
                 number = BareNumber(draft, value, text, parsed, nth, len(parsed.vague))
-                found[_place(at, draft), word].append(number)
+                found[draft.place(at), word].append(number)
     return found
 
 
@@ -260,8 +266,8 @@ def _from_numbers(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[
                 left.append((place, part, [row.value for row in rows]))
     for place, part, every in left:
         if _follows_ranks(part):
-            listed = _listed({row.text: row.text for row in part})
-            yield f"{place}: {listed} change with the number of ranks, and are not used"
+            numbers = listed({row.text: row.text for row in part})
+            yield f"{place}: {numbers} change with the number of ranks, and are not used{_asked(part)}"
         else:
             _order_repeats(part, every)
 
@@ -305,6 +311,14 @@ def _could_be_nodes(rows: Sequence[BareNumber], *, sized: bool) -> bool:
         each = {one / value if one else 0.0 for one, value in ranks}
         return len({value for _, value in ranks}) > 1 and len(each) == 1 and each.pop() in range(2, 1025)
     return all(one is None or one % value == 0 for one, value in ranks)
+
+
+def _asked(rows: Sequence[BareNumber]) -> str:
+    """Ask whether numbers are nodes, if all would have the same ranks on each."""
+    if not _could_be_nodes(rows, sized=True):
+        return ""
+    each = _known(rows[0].draft, "ranks") // rows[0].value
+    return f"; if they are nodes with {each} ranks each, say so by --pattern"
 
 
 def _order_repeats(rows: Sequence[BareNumber], every: Sequence[int]) -> None:
@@ -361,12 +375,12 @@ def _from_siblings(members: list[Draft]) -> Iterator[str]:
     for draft in members:
         for at, parsed in enumerate(draft.names):
             if "cluster" in parsed.values:
-                systems[_place(at, draft)].add(str(parsed.values["cluster"][0]))
+                systems[draft.place(at)].add(str(parsed.values["cluster"][0]))
     for place in [place for place, found in systems.items() if len(found) > 1]:
         rows: list[Row] = []
         found: list[tuple[Draft, ParsedName]] = []
         for draft in members:
-            here = [one for at, one in enumerate(draft.names) if _place(at, draft) == place]
+            here = [one for at, one in enumerate(draft.names) if draft.place(at) == place]
             for one in here if "cluster" not in draft.facts else ():
                 # A word for another CPU than the output states is no CPU's: there is a system Grace.
                 if "cpu" in one.values and not one.rest and draft.certain("cpu"):
@@ -395,111 +409,3 @@ def _state_problems(members: Sequence[Draft]) -> Iterator[str]:
     if found:
         was, now = next(iter(found.items()))
         yield f"the problem is {now}; what else is in {was!r} is stated by other facts"
-
-
-def _from_rest(members: list[Draft]) -> Iterator[str]:
-    """Distinguish runs by unknown words, where these vary: as case if they change with the problem."""
-    texts = {
-        id(draft): [
-            (_place(at, draft), rest)
-            for at, parsed in enumerate(draft.names)
-            if (rest := _unstated_words(parsed, draft))
-        ]
-        for draft in members
-    }
-    everywhere = set.intersection(*({text for _, text in found} for found in texts.values()))
-    columns: dict[str, dict[int, str]] = defaultdict(dict)
-    for key, found in texts.items():
-        for place, text in found:
-            if text not in everywhere:
-                before = columns[place].get(key)
-                columns[place][key] = f"{before}/{text}" if before else text
-    used: list[dict[int, str]] = []
-    tuned: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for place, column in columns.items():
-        levels = set(column.values()) | ({""} if len(column) < len(members) else set())
-        if len(levels) < 2 or any(_equivalent(column, one) for one in used):
-            continue
-        used.append(column)
-        name = "case" if _changes_with_problem(column, members) else "tuning"
-        for draft in members:
-            text = column.get(id(draft), "")
-            # A file called after the case of its folder says it once more.
-            if not text or text == draft.value("case"):
-                continue
-            if name == "tuning":
-                tuned[id(draft)].append((_depth_of(place), text))
-            elif name not in draft.facts:
-                draft.append(name, text, f"path: {text}")
-        alone = len(column) == len(set(column.values())) > _LISTED
-        more = "; each run has its own, so none has a repeat: --pattern may explain it" if alone else ""
-        listed = _listed({text: text for text in column.values()})
-        yield f"{place}: {listed} not understood, used as {name}{more}"
-    told = {key: tuple(text for _, text in sorted(found, key=itemgetter(0))) for key, found in tuned.items()}
-    spelled = _said_once(told.values())
-    for draft in members:
-        text = spelled.get(told.get(id(draft), ()), "")
-        if text and str(draft.value("tuning")) != text:
-            draft.append("tuning", text, f"path: {text}")
-
-
-def _depth_of(place: str) -> int:
-    """Return the position of a place in a path; the name of the file is behind all folders."""
-    found = re.search(r"\d+", place)
-    return int(found[0]) if found else 1 << 30
-
-
-def _said_once(parts: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """Spell parts of paths as one level each, without the words that a folder above has said.
-
-    ``MPI/bt/bt-mpi-431`` is ``MPI/bt/431``. Levels that would be the same then keep all of their words.
-    """
-    spelled: dict[tuple[str, ...], str] = {}
-    for one in parts:
-        said: set[str] = set()
-        left = []
-        for part in one:
-            words = _SAID.findall(part)
-            left.append("-".join(word for word in words if word.casefold() not in said))
-            said |= {word.casefold() for word in words}
-        spelled[one] = "/".join(filter(None, left))
-    counts = Counter(spelled.values())
-    return {one: text if counts[text] == 1 else "/".join(one) for one, text in spelled.items()}
-
-
-def _equivalent(column: Mapping[int, str], other: Mapping[int, str]) -> bool:
-    """Tell whether two parts of the path distinguish the same runs."""
-    pairs = {(column[key], other.get(key, "")) for key in column}
-    one, two = (set(each.values()) for each in (column, other))
-    return column.keys() == other.keys() and len(pairs) == len(one) == len(two)
-
-
-def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
-    """Return the unknown words of a part of a path, without what the output states in the same words."""
-    known = {str(draft.value(name)).casefold() for name in _TEXTS if name in draft.facts}
-    known |= {text.removeprefix("osu_") for text in known}
-    known |= {f"{word}{draft.run.job}" for word in ("job", "jobid")} if draft.run.job else set()
-    words = without_names(parsed.rest, draft).split("-")
-    parts = [word.casefold() for word in words]
-    # A name may be written in two words: all-reduce.
-    in_two = {at for at in range(len(parts) - 1) if "".join(parts[at : at + 2]) in known}
-    skip = {at for at, word in enumerate(parts) if word in known or {at, at - 1} & in_two}
-    return "-".join(word for at, word in enumerate(words) if at not in skip)
-
-
-def _changes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:
-    if any(draft.value("case") for draft in members):
-        return False
-    # What an output leaves open, as in `atoms=? steps=100`, is no other problem.
-    stated = [(column.get(id(draft), ""), str(draft.value("problem") or "")) for draft in members]
-    pairs = {(text, problem) for text, problem in stated if "?" not in problem}
-    return len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs}) > 1
-
-
-def _listed(levels: Mapping[str, str]) -> str:
-    def key(text: str) -> tuple[int, float, str]:
-        return (0, float(text), "") if re.fullmatch(r"\d+(?:\.\d+)?", text) else (1, 0.0, text)
-
-    names = sorted(levels, key=key)
-    listed = [name if levels[name] in name else f"{name} ({levels[name]})" for name in names[:_LISTED]]
-    return ", ".join(listed) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

@@ -9,9 +9,10 @@ from analysis.readers import search
 Facts = dict[str, Any]
 
 _COMMAND = r"^Command line:[ \t]*\n[ \t]+(\S.*)$"  # GROMACS
+_FLUX_RUN = r"flux(?: mini)? (?:run|submit)"  # the older releases had them under mini
 _LAUNCHER = re.compile(
     r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun|jsrun|lrun|prun|runjob|poe|ccc_mprun"
-    r"|flux run)(?:[.\w-]*)(?=[ \t])"
+    rf"|{_FLUX_RUN})(?:[.\w-]*)(?=[ \t])"
 )
 # What makes a line no launch line: a comment or an echo before the launcher, a word of a sentence behind it.
 _NO_LAUNCH = re.compile(r"#|(?<![\w./-])(?:echo|printf?)\b[^;&|]*$")
@@ -28,7 +29,8 @@ _PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--n?tasks-per-node[ =
 # What -N counts: nodes for the launchers of Slurm, Flux and LLNL's lrun, ranks on each node for others.
 _PER_NODE = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
 _OF_NODES = re.compile(r"(?<!\S)(?:-N ?|--nodes[ =])(\d+)(?!\S)")
-_BY_NODES = re.compile(r"(?:\S*/)?(?:srun|flux run|lrun|prun|ccc_mprun)\b")
+_BY_NODES = re.compile(rf"(?:\S*/)?(?:srun|{_FLUX_RUN}|lrun|prun|ccc_mprun)\b")
+_ENDED = re.compile(r" Exited \(rc=\d+\) [\d.]+s$")  # what a broker of Flux adds to a line that it has run
 _LIBRARIES = "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MV2 PSM PSM2 FI HCOLL NCCL MKL OPENBLAS MALLOC"
 _SET = [f"{name}_" for name in _LIBRARIES.split()]
 _SETTING = re.compile(
@@ -43,7 +45,7 @@ _FILE = re.compile(r"/|\.[A-Za-z]\w*$|\d{5}|[A-Za-z_-]+\d+$")
 _FLAGS = (
     "lsf prot TCP IBV VAPI UDAPL PSM MX ITAPI intra exclusive overcommit oversubscribe bind-to-core "
     "bind-to-socket report-bindings allow-run-as-root display-map tag-output timestamp-output nolocal bycore "
-    "bynode byslot l v V verbose label unbuffered K q quiet"
+    "bynode byslot l v vv vvv V verbose label unbuffered K q quiet watch"
 )
 _PAIRS = "mca pmixmca gmca prtemca genv env"
 _PATHS = "hostfile machinefile machine host rankfile rf f wdir wd chdir prefix path tune am x"
@@ -116,12 +118,12 @@ def last(text: str) -> str:
 def _lines(text: str) -> Iterator[str]:
     """Give the launch lines of a text from their launcher on; comments and prose are none."""
     for line in text.splitlines():
-        if "run" in line or "mpiexec" in line or "poe " in line:
+        if "run" in line or "mpiexec" in line or "poe " in line or "flux " in line:
             match = _LAUNCHER.search(line) if len(line) <= _LONGEST else None
             if not match or _NO_LAUNCH.search(line[: match.start()]):
                 continue
             if _LAUNCHED.match(line, match.end()):
-                yield " ".join(line[match.start() :].split())
+                yield _ENDED.sub("", " ".join(line[match.start() :].split()))
 
 
 def has_launcher(line: str) -> bool:
@@ -135,7 +137,8 @@ def options(line: str, *, of_launcher: bool = False) -> dict[str, str]:
     An option of the launcher that no value follows, as ``-TCP`` before the path of the program, is kept.
     If `of_launcher`, the options before the program alone are returned.
     """
-    words = re.split(r"\s(?:[|>&;]|2>)", line, maxsplit=1)[0].replace("flux run", "flux-run", 1).split()
+    command = re.split(r"\s(?:[|>&;]|2>)", line, maxsplit=1)[0]
+    words = re.sub(_FLUX_RUN, "flux-run", command, count=1).split()
     out: dict[str, str] = {}
     program, at = "", int(has_launcher(line))
     arguments: list[str] = []

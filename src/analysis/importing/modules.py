@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from analysis.importing.vocabulary import FAMILIES
+
 _LOADS = re.compile(
     r"^[ \t]*(?:module[ \t]+(?:-\S+[ \t]+)*|ml[ \t]+|spack[ \t]+|(?=(?:export[ \t]+)?LOADEDMODULES=))"
     r"(?:(?P<verb>load|add|unload|rm|del|remove|purge|reset|restore|swap|switch)\b"
@@ -21,18 +23,8 @@ _TERSE = re.compile(r"(?:[A-Za-z][\w.+-]*/?[\w.+/-]*(?:[ \t]*\([^)\n]*\))?[ \t]*
 _LONGEST = 8192  # characters behind the heading of a list
 SIGN = r"LOADEDMODULES=|Currently Loaded Mod|^[ \t]*(?:module|ml|spack)[ \t]+\S"
 
-# The family of an MPI library and of a compiler, and how modules name it.
-_MPI = (
-    ("Open MPI", r"open[-_]?mpi(?:[-_]cuda|[-_]ucx)?"),
-    ("MVAPICH2", r"mvapich2?(?:[-_]?(?:x|gdr|plus))?"),
-    ("Cray MPICH", r"cray[-_]?mpich(?:[-_](?:ucx|abi))*"),
-    ("Intel MPI", r"intel[-_]?(?:oneapi[-_])?mpi|impi|mpi(?=/(?:latest|20[12]\d))"),
-    ("MPICH", r"mpich"),
-    ("HPC-X", r"hpc[-_]?x(?:[-_](?:ompi|mt|stack))*"),
-    ("HPE MPT", r"(?:hpe|sgi)[-_]?mpt|hmpt|mpt"),
-    ("Platform MPI", r"platform[-_]?mpi|pcmpi"),
-    ("Spectrum MPI", r"spectrum[-_]?mpi"),
-)
+_MPI = tuple((family, pattern) for family, _, pattern in FAMILIES)
+# The family of a compiler, and how modules name it.
 _COMPILERS = (
     ("gcc", r"gcc|gnu"),
     (

@@ -4,11 +4,10 @@ A fact that a script requests is kept separate from a fact that the batch system
 """
 
 import contextlib
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
-from analysis.importing import launch, lsf
+from analysis.importing import flux, launch, lsf
 from analysis.readers import search
 
 Facts = dict[str, Any]
@@ -272,9 +271,7 @@ _BEGINS = {
 _ABOVE = "The output (if any) is above this job summary"  # of LSF
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
 _HOST = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*)(?:/[\d*-]+| (\d+) \S+@\S+ \S+)?")
-_OF_FLUX = ('"tasks"', '"shell.start"')  # in its jobspecs and events
-_SIGNS = (*_OF_FLUX, lsf.SIGN, *(sign for one in SCHEDULERS for sign in one.signs))
-_FLUX = re.compile(r"^\{\"(?:resources|timestamp|version)\": ?.*\}$", re.MULTILINE)
+_SIGNS = (*flux.SIGNS, lsf.SIGN, *(sign for one in SCHEDULERS for sign in one.signs))
 
 
 def requested(text: str) -> Facts:
@@ -304,7 +301,9 @@ def reported(text: str) -> tuple[Facts, str]:
             return facts, scheduler.name
     if len(listed := lsf.jobs(text, _converted)) == 1:
         return next(iter(listed.values())), "LSF"
-    facts = _flux(text) if any(sign in text for sign in _OF_FLUX) else {}
+    if len(listed := flux.jobs(text, _converted)) == 1:
+        return next(iter(listed.values())), "Flux"
+    facts = flux.agreed(text, _converted)
     return facts, "Flux" if facts else ""
 
 
@@ -320,6 +319,8 @@ def jobs(text: str) -> tuple[dict[str, Facts], str]:
         found = {str(row["job"]): row for row in rows if "job" in row}
     elif listed := lsf.jobs(text, _converted):
         found, name = listed, "LSF"
+    elif listed := flux.jobs(text, _converted):
+        found, name = listed, "Flux"
     elif several := reports_of_jobs(text):
         name = several[0].batch
         for one in several:
@@ -442,60 +443,4 @@ def moment(text: str) -> float | None:
 
 def steps(text: str) -> list[Facts]:
     """Return the jobs of Flux whose jobspecs, resources and events are in a text, by their starts."""
-    found: list[Facts] = [{}]
-    seen: set[str] = set()
-    for document in _documents(text) if any(sign in text for sign in _OF_FLUX) else ():
-        kind, facts = _of_flux(document)
-        if kind in seen:  # of the next job
-            found.append({})
-            seen.clear()
-        seen |= {kind} - {""}
-        found[-1] |= facts
-    for one in found:
-        hosts = one.pop("asked_hosts", {})
-        if hosts and hosts.get("nodes") == one.get("nodes"):  # no others can have been given
-            one.update(hosts | one)
-    return sorted(filter(None, found), key=lambda one: float(one.get("start", 0.0)))
-
-
-def _flux(text: str) -> Facts:
-    """Return what the jobs of Flux in a text agree in, from the first start to the last end."""
-    found = steps(text)
-    facts = {
-        name: value
-        for name, value in (found[0] if found else {}).items()
-        if all(one.get(name) == value for one in found)
-    }
-    starts, ends = ([one[name] for one in found if name in one] for name in ("start", "end"))
-    if len(found) > 1 and len(starts) == len(ends) == len(found):
-        facts |= {"start": min(starts), "end": max(ends)}
-    return facts
-
-
-def _of_flux(document: Mapping[str, Any]) -> tuple[str, Facts]:
-    """Return of what kind a document of a Flux job is, empty if it says nothing, and its facts."""
-    name, context = str(document.get("name", "")), document.get("context")
-    if name == "shell.start" and isinstance(context, dict):
-        blocks = context["taskmap"]["map"]
-        return name, {"ranks": sum(nodes * each * times for _, nodes, each, times in blocks)}
-    if name == "shell.init" and isinstance(context, dict) and "size" in context:
-        return name, {"nodes": int(context["size"]), "start": float(document["timestamp"])}
-    if name == "complete" and isinstance(context, dict):
-        status = int(context.get("status", 0))
-        return name, {"end": float(document["timestamp"]), "exit_code": status >> 8 or status}
-    if isinstance(document.get("execution"), dict):
-        return "resources", _of_hosts(",".join(map(str, document["execution"].get("nodelist", []))))
-    if isinstance(document.get("tasks"), list) and document["tasks"]:
-        facts: Facts = {"command": " ".join(map(str, document["tasks"][0].get("command", [])))}
-        asked = document.get("attributes", {}).get("system", {}).get("constraints", {})
-        hosts = asked.get("hostlist") if isinstance(asked, dict) else None
-        return "jobspec", facts | ({"asked_hosts": _of_hosts(",".join(map(str, hosts)))} if hosts else {})
-    return "", {}
-
-
-def _documents(text: str) -> Iterator[dict[str, Any]]:
-    for match in _FLUX.finditer(text):
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            document = json.loads(match[0])
-            if isinstance(document, dict):
-                yield document
+    return flux.steps(text, _converted)

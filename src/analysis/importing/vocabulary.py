@@ -31,20 +31,21 @@ _VAGUE = (
     rf"{_S}(\d+)(?:n|c|p|{_G}(?:cores?|cpus?)){_E}",
 )
 
-_MPI = (
-    ("Open MPI", r"open[-_]?mpi|ompi"),
-    ("MVAPICH2", r"mvapich2?|mv2"),
-    ("Cray MPICH", r"cray[-_]?mpich"),
-    ("MPICH", r"mpich"),
-    ("Intel MPI", r"intel[-_]?mpi|impi"),
-    ("HPC-X", r"hpc[-_]?x"),
-    ("HPE MPT", r"hpe[-_]?mpt|sgi[-_]?mpt|hmpt|mpt"),
-    ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi"),
-    ("Spectrum MPI", r"spectrum[-_]?mpi|smpi"),
+# Families of MPI libraries: as names of files have them, and as modules are called.
+FAMILIES = (
+    ("Open MPI", r"open[-_]?mpi|ompi", r"open[-_]?mpi(?:[-_]cuda|[-_]ucx)?"),
+    ("MVAPICH2", r"mvapich2?|mv2", r"mvapich2?(?:[-_]?(?:x|gdr|plus))?"),
+    ("Cray MPICH", r"cray[-_]?mpich", r"cray[-_]?mpich(?:[-_](?:ucx|abi))*"),
+    ("MPICH", r"mpich", r"mpich"),
+    ("Intel MPI", r"intel[-_]?mpi|impi", r"intel[-_]?(?:oneapi[-_])?mpi|impi|mpi(?=/(?:latest|20[12]\d))"),
+    ("HPC-X", r"hpc[-_]?x", r"hpc[-_]?x(?:[-_](?:ompi|mt|stack))*"),
+    ("HPE MPT", r"hpe[-_]?mpt|sgi[-_]?mpt|hmpt|mpt", r"(?:hpe|sgi)[-_]?mpt|hmpt|mpt"),
+    ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi", r"platform[-_]?mpi|pcmpi"),
+    ("Spectrum MPI", r"spectrum[-_]?mpi|smpi", r"spectrum[-_]?mpi"),
 )
 _COMPILER = dict.fromkeys(("icc", "icx", "ifort", "ifx"), "intel")
 _COMPILER |= {"gnu": "gcc", "gfortran": "gcc", "llvm": "clang"}
-LIBRARY = rf"(?i:{'|'.join(pattern for _, pattern in _MPI)})/v?\d"  # among modules
+LIBRARY = rf"(?i:{'|'.join(pattern for _, pattern, _ in FAMILIES)})/v?\d"  # among modules
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
 _WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)
 _NUMBERED_HOSTS = tuple(one for one in _WORDS if one[0] == "host_group")  # m7g.16xlarge
@@ -76,8 +77,8 @@ _EXTENSIONS = re.compile(
 
 # Names that a profiler made: of IPM the user and the start, of mpiP the program, its ranks, a process.
 _OF_PROFILER = re.compile(r"[^/]*\.\d{9,10}\.\d{1,6}\.ipm\.xml|[^/]*\.\d+\.\d+\.\d+\.mpiP", re.IGNORECASE)
-# A release is one word; other numbers are split at dots.
-_WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?![A-Za-z0-9.])|[^\W_]+")
+# A release is one word, 1.14.x too; other numbers are split at dots.
+_WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?:\.x)?(?![A-Za-z0-9.])|[^\W_]+")
 
 
 @dataclass
@@ -148,7 +149,7 @@ def _numbers(text: str, out: ParsedName) -> str:
 
 
 def _library(text: str, out: ParsedName) -> str:
-    for name, pattern in _MPI:
+    for name, pattern, _ in FAMILIES:
         match = re.search(rf"{_S}(?:{pattern})(?:[-_/ ]?v?(\d[\d.]*(?:rc\d+)?))?{_E}", text, re.IGNORECASE)
         if match:
             out.values["mpi"] = (library(name, match[1] or "", match[0]), match[0])
@@ -171,14 +172,14 @@ def system(name: str) -> str:
 
 def libraries(text: str) -> Iterator[str]:
     """Name the MPI libraries among modules, as in ``openmpi/4.1.4-gcc``."""
-    for name, pattern in _MPI:
+    for name, pattern, _ in FAMILIES:
         found = re.finditer(rf"(?<![A-Za-z0-9-])(?:{pattern})/v?(\d[\d.]*)", text, re.IGNORECASE)
         yield from (f"{name} {match[1].rstrip('.')}" for match in found)
 
 
 def family(text: str) -> str:
     """Return the family of an MPI library's name; empty if it is not known."""
-    return next((name for name, _ in _MPI if text.lower().startswith(name.lower())), "")
+    return next((name for name, *_ in FAMILIES if text.lower().startswith(name.lower())), "")
 
 
 def other_builds(words: str, known: str) -> str:

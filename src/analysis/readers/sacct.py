@@ -236,7 +236,7 @@ def _step(step: dict[str, Any], job: str) -> dict[str, Any]:
 
 # A header of at least two fields of sacct, one of which identifies the record.
 _HEADER = re.compile(rb"\s*(?:\w+(?:[^\w\s]+|\t))*?JobID(?:Raw)?(?:[^\w\s]|\t|\s*$)", re.MULTILINE)
-_JSON = re.compile(rb'\s*\{.*"jobs"\s*:', re.DOTALL)
+_JSON = re.compile(rb'\s*\{.*"jobs"\s*:(?!\s*\{)', re.DOTALL)
 _SLURM = re.compile(rb'"(?:job_id|slurm|steps|allocation_nodes)"|slurm', re.IGNORECASE)
 _SEPARATOR = re.compile(r"(?<=\w)([^\w\s]+|\t)(?=\w)")
 

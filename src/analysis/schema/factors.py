@@ -118,6 +118,8 @@ _INSTANCES = (
         r"((?:hpc|inf|trn|dl|vt|im|is|gr|[acdfghimprtuxz])\d{1,2}[a-z]{0,4})(?:[-_.](\d{0,3}xlarge)|\.(large|metal))",
         r"\1.\2\3",
     ),
+    # Families of AWS without a size; of one letter and one digit alone there are other words.
+    (r"hpc[5-9](?:a|g|id)|im4gn|is4gen|[cmr][5-8](?:ad?|gd?|gn|i|id|in|idn|n|dn|zn|iz)", r"\g<0>"),
     (
         r"(?:[acehmntxz]\d{1,2}[ad]?)-(?:standard|high(?:mem|cpu|gpu)|mega(?:mem|gpu)|ultra(?:mem|gpu))-\d+[gt]?",
         r"\g<0>",
@@ -302,8 +304,8 @@ ALIASES: Mapping[str, str] = {alias: one.name for one in TABLE for alias in one.
 # The order in which a sentence lists where something holds: the problem, the size, the machine, the software.
 SPOKEN = (
     *("case", "version", "nodes", "ranks", "ranks_per_node", "threads", "concurrent_jobs", "interconnect"),
-    *("cpu", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "profiler"),
-    "target_time",
+    *("cpu", "host_group", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "options"),
+    *("profiler", "target_time"),
 )
 # What a short description of runs names, in that order.
 BRIEF = tuple(name for name in SPOKEN if BY_NAME[name].brief)
