@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from analysis.estimates import spelling, tables
-from analysis.estimates.spelling import ahead, alternatives, noun, place, spell_all
+from analysis.estimates.numerals import spell_all
+from analysis.estimates.spelling import ahead, alternatives, noun, place
 from analysis.estimates.stats import Estimate
 from tests.estimates.hand import campaign, repeats
 

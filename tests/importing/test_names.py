@@ -322,7 +322,7 @@ def test_import__a_folder_that_denies_the_folder_above_is_named(
     assert Counter(one["interconnect"] for one in found.values()) == {"efa": 3, "no-efa": 3}
     assert {one["host_group"] for one in found.values()} == {"c5n"}
     assert (
-        "level 2 of the path: efa contradicts no-efa, as 3 runs said before: check it"
+        "level 2 of the path: efa contradicts no-efa in the paths of 3 runs: check it"
         in capsys.readouterr().out
     )
 

@@ -51,7 +51,7 @@ def test_repeats__groups_that_follow_a_folder_are_a_question(tmp_path: Path) -> 
     doubt.take()
 
     assert len({cell_name(draft) for draft in plan.runs}) == 2
-    assert {draft.value("options") for draft in plan.runs} == {"name-word-2=01", "name-word-2=02"}
+    assert {draft.value("options") for draft in plan.runs} == {"folder-1=cn01", "folder-1=cn02"}
     assert sorted(draft.value("repeat") for draft in plan.runs) == sorted([*range(1, 7)] * 2)
 
 

@@ -372,6 +372,7 @@ def test_sacct__a_name_that_was_cut_is_no_record() -> None:
 
 def test_sacct__other_json_is_refused() -> None:
     assert not sacct.sniff(b'{"jobs": [1]}')
+    assert not sacct.sniff(b'{"jobs": {"run-1": {"job_id": 5}}}')
     with pytest.raises(ReadError, match="'jobs' is not a list"):
         sacct.parse(b'{"jobs": {"job_id": 5}}')
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from analysis.base.files import write_text
 from analysis.decks import figure
 from analysis.decks.slide import Deck, Slide, cut, shares
-from analysis.estimates.spelling import spell
+from analysis.estimates.numerals import spell
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import POINTS
 

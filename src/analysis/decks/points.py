@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.spelling import display, of_bytes
+from analysis.estimates.numerals import of_bytes
+from analysis.estimates.spelling import display
 from analysis.findings.conclusion import POINTS, Conclusion
 from analysis.schema.factors import SPOKEN
 

@@ -7,9 +7,10 @@ from typing import Protocol, Self
 from analysis.base.words import Level, percent
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
+from analysis.estimates.numerals import spell, spell_all
 from analysis.estimates.question import Question
 from analysis.estimates.ratios import upright
-from analysis.estimates.spelling import measure_name, noun, plain, spell, spell_all
+from analysis.estimates.spelling import measure_name, noun, plain
 from analysis.estimates.stats import LEVEL, Estimate
 
 

@@ -20,6 +20,7 @@ from analysis.estimates.differences import MARGIN
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said, varying
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
+from analysis.estimates.numerals import display_unit, of_bytes, spell, spell_all, times_of
 from analysis.estimates.question import Question
 from analysis.estimates.ratios import in_margin, inverse, side, upright
 from analysis.estimates.spelling import (
@@ -30,7 +31,6 @@ from analysis.estimates.spelling import (
     alternatives,
     differing,
     display,
-    display_unit,
     in_cell,
     kept_apart,
     listed,
@@ -38,15 +38,11 @@ from analysis.estimates.spelling import (
     nameable,
     needed,
     noun,
-    of_bytes,
     phrase,
     place,
     plain,
     plural,
     remarked,
-    spell,
-    spell_all,
-    times_of,
     untold,
     where,
     within,

@@ -20,19 +20,12 @@ from analysis.estimates.asking import ASKS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, first_levels, varying
 from analysis.estimates.measures import MEASURES
+from analysis.estimates.numerals import display_unit
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
 from analysis.estimates.ratios import side
 from analysis.estimates.sentences import Statement
-from analysis.estimates.spelling import (
-    Stratum,
-    display,
-    display_unit,
-    measure_name,
-    pinned,
-    slug,
-    stratum_names,
-)
+from analysis.estimates.spelling import Stratum, display, measure_name, pinned, slug, stratum_names
 from analysis.estimates.stats import Estimate
 from analysis.estimates.tables import summary
 from analysis.findings.plans import Plan

@@ -137,7 +137,7 @@ def _denied(name: str, place: str, rows: Sequence[Row]) -> Iterator[str]:
     for (known_level, level), many in counts.items():
         if many:
             runs = counted(many, "run")
-            yield f"{place}: {level} contradicts {known_level}, as {runs} said before: check it"
+            yield f"{place}: {level} contradicts {known_level} in the paths of {runs}: check it"
 
 
 def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:

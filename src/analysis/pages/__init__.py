@@ -4,9 +4,9 @@ A question picks runs by the levels of factors, measures them, and keeps togethe
 alike in everything it does not ask for. Its paragraph is computed from the numbers of its figure.
 """
 
+from analysis.estimates.numerals import medians
 from analysis.estimates.power import levels, metered, meters, power
 from analysis.estimates.selection import by_energy, first_varying, kind_of_run, repeated, size_bounds
-from analysis.estimates.spelling import medians
 from analysis.estimates.tables import mean_shares, messages, repeats, size_shares, spread, yearly_costs
 from analysis.findings.history import over_time
 from analysis.pages.choices import FactorAnswers, comparisons, scalings, widest

@@ -14,12 +14,13 @@ from analysis.estimates import groups, spelling, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES, display_unit
+from analysis.estimates.numerals import medians
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.ratios import side, upright
 from analysis.estimates.selection import Select
 from analysis.estimates.sentences import Statement, with_base
-from analysis.estimates.spelling import display, measure_name, medians, stratum_names
+from analysis.estimates.spelling import display, measure_name, stratum_names
 from analysis.schema.factors import BY_NAME, label
 
 

@@ -9,7 +9,8 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from analysis.base.words import counted, number
-from analysis.estimates.spelling import measure_name, spell
+from analysis.estimates.numerals import spell
+from analysis.estimates.spelling import measure_name
 from analysis.findings.compare import BETTER, RATING, WORSE
 from analysis.findings.history import CellHistory, ChangePoint, History
 from analysis.pages.drawing import panels

@@ -7,8 +7,9 @@ import pandas as pd
 
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.numerals import medians
 from analysis.estimates.selection import Select
-from analysis.estimates.spelling import medians, strata_names
+from analysis.estimates.spelling import strata_names
 from analysis.pages.scaling import size_sentence, sizes
 from analysis.schema.factors import FACTORS
 

@@ -14,7 +14,8 @@ from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES, display_unit
-from analysis.estimates.spelling import display, measure_name, medians
+from analysis.estimates.numerals import medians
+from analysis.estimates.spelling import display, measure_name
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
 from analysis.pages.notebook import sentence

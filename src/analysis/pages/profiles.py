@@ -9,8 +9,8 @@ import pandas as pd
 from analysis.base.words import capitalised
 from analysis.claims.model import Report
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.numerals import medians
 from analysis.estimates.selection import Select, kind_of_run
-from analysis.estimates.spelling import medians
 from analysis.pages.scaling import series, series_sentences
 
 _BYTES = ("B", "kB", "MB", "GB", "TB")
