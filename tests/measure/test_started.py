@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -91,6 +93,66 @@ def test_started__a_job_that_is_killed_at_once_has_a_record_with_its_reason(
     )
     assert kept["slurm"]["job_name"] == "5f3a"
     assert not note.exists()
+
+
+def test_started__what_outlives_a_job_that_is_recorded_as_ended_begins_no_run(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Slurm had forgotten the job, or killed its shell alone; its Python came to the run seconds later."""
+    run = workflow.plan("c", base).runs[0].name
+    begin(base, run)
+    squeue(tmp_path, monkeypatch, "7|FAILED\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    (line,) = attempts.started(base, "c")
+    assert line.startswith(f"{run}.failed-1: failed: ")
+    assert attempts.started(base, "c") == []
+    for number, again in (("7", "0"), ("7:1", "0"), ("7", "1"), ("8", "0")):
+        names = {"start": 1000.0, "restarts": again}
+        monkeypatch.setattr(launch, "prepare", lambda work, *_: (work / "1").mkdir())
+        monkeypatch.setattr(os, "execvp", lambda *_: 0)
+        begun = launch.start(base, "c", run, launch._Slurm(number, "n1", names)) == 0
+        assert begun == (number == "8" or again == "1")
+        said = f"{run}: not begun: this start of job {number} is recorded as ended\n"
+        assert capsys.readouterr().err == ("" if begun else said)
+        work = folders.running(base, "c") / run
+        assert work.exists() == begun
+        shutil.rmtree(work, ignore_errors=True)
+    assert folders.recorded(base, "c") == {f"{run}.failed-1"}
+
+
+def test_started__a_start_that_has_its_run_by_now_is_not_recorded_as_ended(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the run while Slurm is asked why the job has ended; the next look finds what it has left."""
+    run = workflow.plan("c", base).runs[0].name
+    begin(base, run)
+    squeue(tmp_path, monkeypatch, "7|FAILED\n")
+    plain = attempts._why
+
+    def meanwhile(*given: Any, **more: Any) -> str:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+        folders.reserve(base, "c", run)
+        monkeypatch.delenv("SLURM_JOB_ID")
+        return plain(*given, **more)
+
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    monkeypatch.setattr(attempts, "_why", meanwhile)
+    assert attempts.started(base, "c") == []
+    assert folders.recorded(base, "c") == set()
+    (note,) = folders.noted(base, "c")
+    assert note.name == "7.0.1000.json"
+
+
+def test_launch__makes_no_folder_anew_that_was_removed_as_that_of_a_job_that_is_gone(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = workflow.plan("c", base).runs[0]
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    work = folders.reserve(base, "c", run.name)
+    shutil.rmtree(work)
+    with pytest.raises(FileNotFoundError):
+        launch.prepare(work, workflow.plan("c", base).declared, run, launch._Slurm("7", f"n[1-{run.nodes}]"))
+    assert not work.exists()
 
 
 def test_started__the_reason_quotes_no_other_attempt_at_the_run(
@@ -387,7 +449,7 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     full.unlink()
     lines = attempts.started(base, "c")
     assert folders.recorded(base, "c") == {f"{name}.failed-1" for name in names[:2]}
-    assert [path.name for path in notes.iterdir()] == ["9.0.1000.part"]
+    assert [path.name for path in folders.noted(base, "c")] == ["9.0.1000.part"]
     assert any(line.startswith(f"{notes}/9.0.1000.part:0: job 9 has no record: ") for line in lines)
 
 

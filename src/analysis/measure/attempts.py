@@ -105,7 +105,7 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
                 recover(owned.pop(job))  # what it has left is its record, and said
                 starts = seen.starts(base, campaign)
             if mine in starts:
-                path.unlink()
+                folders.settle(path)
                 continue
             if note.get("cut"):
                 lines.append(
@@ -120,14 +120,29 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
             if state == "COMPLETED" and not again and _another_has(base, campaign, run.name, job):
                 folders.note_idle(path, base, campaign, run.name)
                 continue
-            lines += _attempt(base, campaign, run, note, _why(base, campaign, path, note, state, again=again))
-            path.unlink()
+            why = _why(base, campaign, path, note, state, again=again)
+            if gone := _given_up(base, campaign, path, "" if again else job):
+                lines += _attempt(base, campaign, run, note, why)
+                folders.settle(gone)
         except ConfigError as error:  # a run that the matrix has no more
             lines.append(f"{path}:0: job {job} has no record: {error}; then remove this note")
         except OSError as error:
             what = f"job {job} has no record, and none can be written ({files.cause(error)})"
             lines.append(f"{path}:0: {what}; {files.remedy(error)}, then give the same command again")
     return lines
+
+
+def _given_up(base: Path, campaign: str, note: Path, job: str) -> Path | None:
+    """Mark a start as ended, which `launch` looks for before it begins; None if `job` has a run by now.
+
+    What a job has started can outlive it by seconds, and measure: its start would have two records.
+    """
+    gone = note.rename(note.with_suffix(folders.GONE))
+    works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
+    if all(job_of(folders.owner(work)) != job for work in works):
+        return gone
+    gone.rename(note)
+    return None
 
 
 def _head(work: Path) -> dict[str, Any]:
@@ -142,7 +157,7 @@ def without_end(base: Path, campaign: str, seen: Seen, *, tidied: bool = False) 
     for path in [path for path, note in notes.items() if _start(note) in starts]:
         notes.pop(path)
         if tidied:
-            path.unlink(missing_ok=True)
+            folders.settle(path)
     return {path: note for path, note in notes.items() if note.get("state") != folders.IDLE}
 
 

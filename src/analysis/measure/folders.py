@@ -25,6 +25,7 @@ HEAD = ".job.json"
 BEGIN = ".begin.json"
 DECIDED = ".decided.json"
 IDLE = "idle"  # the state of a started job that had nothing to measure
+GONE = ".gone"  # the end of a note's name from when a failed attempt of its start is recorded
 STARTED = ".started"  # a folder with a note of each job that has started, see start.sh
 
 
@@ -125,6 +126,22 @@ def note_of(base: Path, campaign: str, job: str, names: Mapping[str, Any]) -> Pa
     """Return the file of what a job has noted at its start; `names` as `of_slurm` returns them."""
     name = f"{job}.{names.get('restarts') or 0}.{names.get('start') or 0:.0f}.json"
     return running(base, campaign) / STARTED / name
+
+
+def given_up(base: Path, campaign: str, job: str, names: Mapping[str, Any]) -> bool:
+    """Tell whether a start of a job is recorded as ended: what it has started can outlive it."""
+    note = note_of(base, campaign, job, names).with_suffix(GONE)
+    return note.exists() or _settled(note).exists()
+
+
+def settle(note: Path) -> None:
+    """Remove the note of a start that has its record; of one that was given up its name is left."""
+    with contextlib.suppress(FileNotFoundError):
+        note.rename(_settled(note)) if note.suffix == GONE else note.unlink()
+
+
+def _settled(note: Path) -> Path:
+    return note.with_name(f"{GONE[1:]}-{note.stem}")  # no name of a note
 
 
 def note_idle(path: Path, base: Path, campaign: str, run: str) -> None:

@@ -23,7 +23,7 @@ from analysis.measure.job import Allocation, allocate
 from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.measure.script import lay_out, render
 from analysis.measure.workflow import minutes, requested
-from analysis.schema.records import section
+from analysis.schema.records import job_of, section
 
 BUSY = 75
 # Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take
@@ -102,6 +102,10 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         return BUSY
     except OSError as error:
         return _not_laid_out(error, base)
+    if job.number and folders.given_up(base, campaign, job_of({"job_id": job.number}), job.names):
+        shutil.rmtree(work)
+        print(f"{run}: not begun: this start of job {job.number} is recorded as ended", file=sys.stderr)
+        return 1
     try:
         found = expanded(campaign, base)
         prepare(work, found.declared, found.run(run), job)
@@ -197,7 +201,8 @@ def prepare(work: Path, declared: Declared, run: Run, job: _Slurm | None = None)
         common |= {"allocation": asked, "slurm": {**slurm_job.names, "runs": len(runs)}}
     for number, one in enumerate(allocation.jobs, 1):
         folder = work / str(number)
-        (folder / ".binding").mkdir(parents=True)
+        folder.mkdir()  # not its parent: who finds the job gone has removed it
+        (folder / ".binding").mkdir()
         lay_out(folder, one)
         own = {"command": one.command, **common, "files": one.files}
         folders.write_json(folder / folders.HEAD, {**one.head, **own})
