@@ -1,7 +1,8 @@
 """More presets of ``new-campaign`` with programs of Debian: ``try`` proves one run, with no file by hand.
 
-The packages are large: tests/slurm/install.sh has NWChem alone of them (19 MB to download). A test whose
-program is missing is left out, and the end of the tests says so.
+The packages are large: tests/slurm/install.sh has NWChem alone of them (19 MB to download). HPL, STREAM and
+IOR have no package: their tests need programs from the sources that docs/measure.md names, in PATH. A test
+whose program is missing is left out, and the end of the tests says so.
 """
 
 from __future__ import annotations
@@ -161,16 +162,17 @@ def cavity(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Known:
-    """A preset, Debian's program for it, its input, the nodes, and where its figure stands in its output."""
+    """A preset, its program, its input or case, the nodes, and where its figure stands in its output."""
 
     application: str
     program: str
-    input_: Callable[[Path], Path]
+    input_: Callable[[Path], Path] | None
     file: str
     figure: str
     nodes: int = 2
     ranks: int = 1
     environ: tuple[tuple[str, str], ...] = ()
+    case: str = ""
 
 
 PRESETS = (
@@ -182,6 +184,9 @@ PRESETS = (
         *("openfoam", "icoFoam", cavity, "stdout.txt", r"^ExecutionTime = .* ClockTime = (\S+) s"),
         environ=(("WM_PROJECT_DIR", str(FOAM)),),
     ),
+    Known("hpl", "xhpl", None, "stdout.txt", r"^W\w+ +1000 .* (\S+)$", case="n1000"),
+    Known("stream", "stream_c.exe", None, "stdout.txt", r"^Triad: +(\S+)", 1),
+    Known("ior", "ior", None, "stdout.txt", r"^Max Write: +(\S+) MiB/sec", case="posix-small"),
 )
 
 
@@ -196,8 +201,9 @@ def small(able: None) -> Iterator[SlurmCluster]:
 def test_debian__try_proves_a_run_of_the_preset(
     small: SlurmCluster, project: Path, tmp_path: Path, known: Known
 ) -> None:
-    need(known.program, f"Debian's package {known.application} has it")
-    given = known.input_(tmp_path)
+    source = "docs/measure.md names its source" if known.input_ is None else "Debian's package {} has it"
+    need(known.program, source.format(known.application))
+    given = f"--input={known.input_(tmp_path)}" if known.input_ else f"--case={known.case or 'run'}"
     command = [sys.executable, "-m", "analysis.cli", "new-campaign", "x", "--yes", "--from-slurm"]
     size = [
         f"--nodes={known.nodes}",
@@ -206,7 +212,7 @@ def test_debian__try_proves_a_run_of_the_preset(
         "--feature=ivybridge",
     ]
     small.run(
-        [*command, *size, f"--application={known.application}", f"--input={given}"],
+        [*command, *size, f"--application={known.application}", given],
         cwd=project,
         env=dict(known.environ),
     )
