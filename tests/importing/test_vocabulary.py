@@ -61,6 +61,15 @@ def test_names__a_part_of_a_path_says_what_its_words_say(
 
 
 @pytest.mark.parametrize(
+    ("part", "left"),
+    [("job-114", []), ("hpcg_job_2041", []), ("job-2", [2]), ("jobs-128", [128])],
+)
+def test_names__the_number_of_a_job_counts_nothing(part: str, left: list[int]) -> None:
+    """A small number, or one of jobs, may count what ran at once."""
+    assert [number for number, *_ in vocabulary.parse_name(part, application="hpcg").vague] == left
+
+
+@pytest.mark.parametrize(
     ("name", "job"),
     [
         ("slurm-5509072.out", "5509072"),

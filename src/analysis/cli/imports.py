@@ -56,7 +56,7 @@ def import_folder(
         if as_json:
             print(json.dumps(as_object(plan), indent=1, ensure_ascii=False))
         else:
-            _print_plan(plan)
+            _print_plan(plan, patterned=bool(pattern))
         sys.stdout.flush()
     except BrokenPipeError:  # as of `| head`: what --yes asks for is still done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -154,14 +154,19 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
     }
 
 
-def _print_plan(plan: ImportPlan) -> None:
-    """Print what would be written: runs, where their factors come from, files of no run."""
+def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:
+    """Print what would be written: runs, where their factors come from, files of no run.
+
+    Unless `patterned`, say how to name the parts of a path that were not understood.
+    """
     whole = f"{plan.files} files, {plan.placed} with a place; {len(plan.runs)} new runs"
     known = f", {plan.known} imported before" if plan.known else ""
     known += f", {len(plan.joined)} with new files or facts" if plan.joined else ""
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
+    if not patterned and any("not understood" in line for line in plan.guesses):
+        print("to say what each folder means, give --pattern, such as --pattern '{interconnect}/{}'")
     for doubt in plan.doubts:
         print(f"question: {doubt.question}")
     if plan.runs:

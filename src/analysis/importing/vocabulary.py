@@ -53,7 +53,8 @@ _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORE
 # Numbers of jobs distinguish executions, as dates and times do, and are no factors.
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
-    r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])|ƒ[1-9A-HJ-NP-Za-km-z]+"
+    r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
+    r"|(?:(?<=\bjob)|(?<=\bjob[-_])|(?<=_job[-_]))\d{3,}(?![A-Za-z0-9])|ƒ[1-9A-HJ-NP-Za-km-z]+"
 )
 # A processor beside a compiler's level of optimisation is its target, as in `haswell-O2`: not what ran it.
 _OPTIMISED = re.compile(rf"(?<![A-Za-z0-9.])-?(?:O[0-3sgz]|Ofast){_E}")
