@@ -25,6 +25,12 @@ from analysis.site.board import check
 RAW = project.raw("published")
 VIEWS = tuple(models.load(CampaignFile, project.declaration("published")).views)
 DISTRIBUTION = "Open MPI of the distribution"
+SYSTEMS = (
+    "bare metal CentOS 7, gcc 4.8.2",
+    "container CentOS 6.5, gcc 4.4.7",
+    "container CentOS 7.0, gcc 4.8.2",
+    "container Ubuntu 12.04, gcc 4.6.3",
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +83,21 @@ def test_evaluate__problem_size_by_hand(hpcg: dict[str, Verdict]) -> None:
         base = median(values("rating", case="104³", nodes="8", mpi=DISTRIBUTION, environment=system))
         assert f"{rate:.4g} (n 1) / {base:.4g}" in one.arithmetic
     assert any(text.startswith("target time pooled: ") for text in one.reading)
+
+
+def test_evaluate__small_grids_on_six_systems_by_hand(hpcg: dict[str, Verdict]) -> None:
+    # In each the median at 16³ over that at 104³: Niagara, NSCC, and four systems on the nodes of Venus.
+    leads = [170.108 / 97.9312, 89.5424 / 58.9508]
+    for system in SYSTEMS:
+        wanted = {"nodes": "8", "mpi": DISTRIBUTION, "environment": system}
+        small, large = (median(values("rating", case=case, **wanted)) for case in ("16³", "104³"))
+        leads.append(small / large)
+    assert [f"{lead:.2f}" for lead in sorted(leads)] == ["1.52", "1.63", "1.74", "1.74", "2.10", "2.33"]
+    one = hpcg["hpcg2014-size-small-is-faster"]
+    assert one.estimate == pytest.approx(median(leads))
+    assert (one.low, one.high) == pytest.approx((min(leads), max(leads)))  # six cells, all of their range
+    assert (one.n, one.distance, one.verdict) == (6, "scaled", "agrees, order of runs not known")
+    assert len(one.runs) == 6 + 6 + 6 + 4 + 6 + 4
 
 
 def test_evaluate__scaling_by_hand(hpcg: dict[str, Verdict]) -> None:
