@@ -133,6 +133,19 @@ def test_roce__slower_in_the_usual_cell(told: Found) -> None:
     assert one.verdict == "cannot tell"
 
 
+def test_roce__allreduce_of_two_systems_decides_nothing(told: Found) -> None:
+    latency = middles("published-roce", "figure_of_merit", "application", "case", "cluster", "interconnect")
+    gains = {
+        name: 100 * (latency["osu", "Allreduce of 8 B", name, "RoCE"] / ahead - 1)
+        for name in ("AlaSKA", "CSD3")
+        if (ahead := latency["osu", "Allreduce of 8 B", name, "InfiniBand"])
+    }
+    assert gains == pytest.approx({"AlaSKA": 3.06, "CSD3": 74.9}, abs=0.05)  # 5.89, 6.07; 5.17, 9.04 us
+    one = told["published-roce", "sharp2019-allreduce-sharp-over-roce-210pct"]
+    assert (one.n, one.verdict) == (2, "cannot tell")
+    assert "of each cell: 3.06, 74.9" in one.arithmetic
+
+
 def test_reductions__by_the_switches(told: Found) -> None:
     latency = middles("published-reductions", "figure_of_merit", "case", "tuning")
     cases = sorted({case for case, _ in latency})

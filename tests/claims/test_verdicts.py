@@ -59,6 +59,10 @@ def found(value: float, low: float, high: float, level: float = 0.95) -> Finding
         ("reduction", "about, value: -20, tolerance: 10%", (-30.0, -25.0), "holds in direction, larger"),
         ("reduction", "about, value: 60, tolerance: 10%", (-10.0, -2.0), "does not hold"),
         ("reduction", "about, value: 60, tolerance: 10%", (-1.0, 60.0), "cannot tell"),
+        # No effect at all would agree too, so that an effect in itself is no direction of the claim.
+        ("reduction", "at-most, value: 9.5", (1.8, 9.0), "holds"),
+        ("reduction", "at-most, value: 9.5", (1.8, 15.2), "cannot tell"),
+        ("reduction", "at-most, value: 9.5", (10.0, 15.2), "does not hold"),
         ("cost", "about, value: 3200, tolerance: 10%", (3000.0, 3400.0), "holds"),
         ("cost", "about, value: 3200, tolerance: 10%", (100.0, 200.0), "holds in direction, smaller"),
         ("cost", "about, value: 3200, tolerance: 10%", (-200.0, -100.0), "does not hold"),
@@ -190,7 +194,7 @@ def test_verdicts__p_values_are_those_of_the_side_that_speaks(tmp_path: Path) ->
     for expect, word in (
         ("at-least, value: 1.5", "holds"),
         ("at-least, value: 3", "holds in direction, smaller"),
-        ("at-most, value: 1.5", "holds in direction, larger"),
+        ("at-most, value: 1.5", "does not hold"),
     ):
         claimed = one(tmp_path, "speedup", expect)
         assert judge(claimed, six)[0] == word

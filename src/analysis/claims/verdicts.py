@@ -10,8 +10,9 @@ For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
   claimed range and includes the neutral value;
 - cannot tell: none of these, or no interval of a sufficient level.
 
-A quantity without a neutral value (a share, a size, a count) holds if the interval lies within the
-claimed range, does not hold if it lies outside, and cannot tell if it crosses an end. The level at which
+A quantity without a neutral value (a share, a size, a count) holds if the interval lies within the claimed
+range, does not hold if it lies outside, and cannot tell if it crosses an end. So does a claim whose range has
+the neutral value inside, as "saves less than 10 %": no direction would agree with it. The level at which
 scaling stops follows the same rule. Two sides cross over if each is clearly ahead somewhere. Equality needs
 two one-sided tests and the whole interval within the margin; a trend needs a permutation test and a clear
 interval.
@@ -278,9 +279,17 @@ def _too_few(estimate: Estimate) -> str:
     return f"too few runs: {counts}; their range holds the truth at {level}"
 
 
+def _neutral(claim: Claim) -> float | None:
+    """Return the value of no effect; None if there is none, or it is inside what the claim allows."""
+    neutral, (low, high) = QUANTITIES[claim.question.quantity].neutral, claim.expect.band
+    if neutral is None or claim.question.compare is None or low < neutral < high:
+        return None
+    return neutral
+
+
 def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
-    neutral, estimate = QUANTITIES[claim.question.quantity].neutral, finding.estimate
-    if neutral is None or claim.question.compare is None:
+    neutral, estimate = _neutral(claim), finding.estimate
+    if neutral is None:
         return _judge_level(claim, finding)
     low, high = claim.expect.band
     wanted = claim.expect.value if claim.expect.value is not None else low
@@ -318,8 +327,8 @@ def _judge_level(claim: Claim, finding: Finding) -> Judgement:
 
 
 def _p_ratio(claim: Claim, finding: Finding, word: str) -> float | None:
-    neutral, estimate = QUANTITIES[claim.question.quantity].neutral, finding.estimate
-    if neutral is None or claim.question.compare is None or word == HOLDS:
+    neutral, estimate = _neutral(claim), finding.estimate
+    if neutral is None or word == HOLDS:
         return _p_level(claim, finding, word)
     low, high = claim.expect.band
     upward = (claim.expect.value if claim.expect.value is not None else low) >= neutral
