@@ -102,6 +102,15 @@ def test_claim__is_shown_and_then_written(place: Path, capsys: pytest.CaptureFix
     assert load_report(path).claims[-1].id == f"{claim.id}-2"
 
 
+def test_claim__an_unknown_factor_is_named_once_and_new_does_not_add_it(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--yes", factor="interconect") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is 'interconnect' meant?" in line
+    assert "--new" not in line
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -116,6 +125,7 @@ def test_claim__is_shown_and_then_written(place: Path, capsys: pytest.CaptureFix
         ({"select": "nodes:4"}, "is no FACTOR=LEVEL"),
         ({"select": "node=4"}, "is no factor of this report; is 'nodes' meant"),
         ({"variable": "wats"}, "'wats' is no measure"),
+        ({"variable": "thoughput"}, "'thoughput' is no measure; is 'throughput' meant?"),
         ({"id": "hpcg2014-ic-fdr-over-1gbe-5x"}, "is used twice"),
     ],
 )

@@ -387,7 +387,9 @@ def _check(claim: Claim, path: Path) -> None:
     known = SETS if asked.quantity == "set" else MEASURES
     if asked.variable not in known:
         what = f"claim {claim.id!r}: {asked.variable!r} is no measure"
-        raise ConfigError.at(str(path), 0, what, f"take one of {', '.join(sorted(known))}")
+        near = difflib.get_close_matches(asked.variable, list(known), 1, 0.6)
+        remedy = f"is {near[0]!r} meant?" if near else f"take one of {', '.join(sorted(known))}"
+        raise ConfigError.at(str(path), 0, what, remedy)
     ratio = asked.quantity in ("speedup", "gain", "reduction")
     if asked.aggregate == "mean" and (not ratio or MEASURES[asked.variable].higher_is_better):
         what = f"claim {claim.id!r} takes the mean of {asked.variable} for a {asked.quantity}"

@@ -122,7 +122,7 @@ def check_words(entry: Mapping[str, Any], report: Report, *, new: bool) -> None:
         elif level not in levels.get(name, [level]) and not isinstance(level, int | float) and not new:
             faults.append(_unknown(f"level of {name}", level, levels[name]))
     if faults:
-        raise ConfigError(*faults)
+        raise ConfigError(*dict.fromkeys(faults))  # a factor is named by each of its levels
 
 
 def _levels(entry: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -138,9 +138,8 @@ def _unknown(what: str, word: object, known: Sequence[object]) -> Fault:
     near = difflib.get_close_matches(str(word), list(map(str, known)), 1, 0.6)
     meant = f"is {near[0]!r} meant? " if near else ""
     listed = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
-    return Fault(
-        "claim", 0, f"{word!r} is no {what} of this report", f"{meant}known: {listed}; --new adds it"
-    )
+    new = "" if what == "factor" else "; --new adds it"
+    return Fault("claim", 0, f"{word!r} is no {what} of this report", f"{meant}known: {listed}{new}")
 
 
 def as_text(entry: Mapping[str, Any]) -> str:
