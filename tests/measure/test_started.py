@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -118,6 +119,37 @@ def test_started__what_outlives_a_job_that_is_recorded_as_ended_begins_no_run(
         assert work.exists() == begun
         shutil.rmtree(work, ignore_errors=True)
     assert folders.recorded(base, "c") == {f"{run}.failed-1"}
+
+
+def test_launch__no_run_begins_after_the_shell_of_its_job_was_killed(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A purge had taken the accounting's row, and the run of a job that had ended stayed good."""
+    run = workflow.plan("c", base).runs[0].name
+    monkeypatch.setattr(launch, "prepare", lambda work, *_: (work / "1").mkdir())
+    monkeypatch.setattr(os, "execvp", lambda *_: 0)
+    for shell, begun in ((os.getppid(), True), (os.getpid(), False)):
+        monkeypatch.setenv("BENCHBOOK_SHELL", str(shell))
+        assert launch.start(base, "c", run, launch._Slurm("7", "n1", {"start": 1.0})) == (0 if begun else 1)
+        assert "BENCHBOOK_SHELL" not in os.environ  # no word of it for the program
+        said = f"{run}: not begun: the shell of this job was killed\n"
+        assert capsys.readouterr().err == ("" if begun else said)
+        assert (folders.running(base, "c") / run).exists() == begun
+        shutil.rmtree(folders.running(base, "c") / run, ignore_errors=True)
+
+
+@pytest.mark.parametrize("others", [[], ["r2"]])
+def test_start__tells_python_the_shell_of_the_job(tmp_path: Path, others: list[str]) -> None:
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\necho "told $BENCHBOOK_SHELL, is $PPID"\n', encoding="utf-8")
+    program.chmod(0o755)
+    log = tmp_path / "log"
+    words = ["sh", str(executor.START), str(tmp_path), str(program), "c", "r1", "c_r1", str(log), *others]
+    script = f"{shlex.join(words)}\n: not the last command, which a shell may become\n"
+    environment = {**os.environ, "SLURM_JOB_ID": "7", "SLURM_JOB_START_TIME": "1000"}
+    subprocess.run(["sh", "-c", script], check=True, env=environment)
+    told, parent = re.findall(r"\d+", log.read_text(encoding="utf-8").splitlines()[1])
+    assert told == parent
 
 
 def test_started__a_start_that_has_its_run_by_now_is_not_recorded_as_ended(

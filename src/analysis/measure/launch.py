@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from analysis.base import files, project, shell, slurm
 from analysis.base.errors import BenchbookError, ConfigError
-from analysis.measure import folders, record
+from analysis.measure import folders, record, turns
 from analysis.measure.declare import Declared, load
 from analysis.measure.job import Allocation, allocate
 from analysis.measure.matrix import MatrixPlan, Run, expand
@@ -116,6 +116,10 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
         return _not_laid_out(error, work)
+    if turns.is_orphan(os.environ.pop(turns.SHELL, "")):  # as late as possible: others may have the node now
+        shutil.rmtree(work, ignore_errors=True)
+        print(f"{run}: {turns.ORPHANED}", file=sys.stderr)
+        return 1
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)

@@ -21,10 +21,10 @@ printf '{"state": "started", "run": "%s", "job_id": "%s", "node_list": "%s", "sl
     >"$note.part" && mv -- "$note.part" "$note.json"
 # Other jobs of the same run write there too: the first line names the start that the rest is of.
 echo "${note##*/}: the job has started" >"$log"
-if [ $# -eq 0 ]; then
-    exec sh "$here/run.sh" "$python" "$campaign" "$run" >>"$log" 2>&1
-fi
 # Where Slurm does not find all processes of a job, these go on after its shell was killed.
 BENCHBOOK_SHELL=$PPID
 export BENCHBOOK_SHELL
+if [ $# -eq 0 ]; then
+    exec sh "$here/run.sh" "$python" "$campaign" "$run" >>"$log" 2>&1
+fi
 exec "$python" -m analysis.measure.turns "$campaign" "$run" "$@" >>"$log" 2>&1

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 
 ENDED = 143  # as a shell gives it for TERM
+SHELL = "BENCHBOOK_SHELL"  # number of the job's own shell, see start.sh
+ORPHANED = "not begun: the shell of this job was killed"
 _RUN = f"{os.path.dirname(__file__)}/run.sh"  # noqa: PTH120 - pathlib costs memory too
 _BUSY = 75  # of `launch`, whose modules would stay in memory
 _GRACE = 30.0  # s that a run has for its record after its time
@@ -20,10 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Start each run after the one before; return the status of the first."""
     campaign, *runs = sys.argv[1:] if argv is None else argv
     codes = list[int]()
-    shell = os.environ.pop("BENCHBOOK_SHELL", "")
+    shell = os.environ.pop(SHELL, "")
     for run in runs:
-        if shell and os.getppid() != int(shell):
-            print(f"{run}: not begun: the shell of this job was killed", flush=True)
+        if is_orphan(shell):
+            print(f"{run}: {ORPHANED}", flush=True)
             return ENDED
         command = ["sh", _RUN, sys.executable, campaign, run]
         codes.append(supervise(command, ["--sharing", *runs]))
@@ -32,6 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if set(codes) <= {0, _BUSY}:  # those that this job has measured have their records
         _note_idle(campaign, runs[0])
     return codes[0]
+
+
+def is_orphan(shell: str) -> bool:
+    """Tell whether the job's shell, this process's parent, was killed; the number is empty without a job."""
+    return bool(shell) and os.getppid() != int(shell)
 
 
 def _note_idle(campaign: str, run: str) -> None:
