@@ -502,19 +502,6 @@ def test_lammps__before_2014_its_time_says_the_ranks() -> None:
     assert int(read("lammps", text.format(" (2 MPI x 2 OpenMP)")).ranks) == -1
 
 
-def test_lammps__without_a_line_of_rates_they_are_steps_over_time() -> None:
-    """As 20220106 writes in units of si, the time alone; of two runs the second one has its rates."""
-    head, _, rest = TEXTS["lammps"].partition("Loop")
-    alone = (
-        f"{head}Loop time of 19.2992 on 4 procs for 300 steps with 8799 atoms\n\nTotal wall time: 0:00:20\n"
-    )
-    ds = read("lammps", alone)
-    assert (float(ds.figure_of_merit), ds.complete) == (15.5447, True)  # 300 / 19.2992
-    both = f"{head}Loop time of 4 on 64 procs for 2 steps with 32000 atoms\nLoop{rest}"
-    ds = read("lammps", both)
-    assert (named(ds, "timesteps/s"), float(ds.figure_of_merit)) == ([0.5, 16.0], 16.0)
-
-
 def test_mdtest__times_are_figures_of_their_own() -> None:
     """As mdtest 3.4 within IO500: rates of nothing, then a summary of times."""
     table = TEXTS["mdtest"].partition("SUMMARY")[2].partition("\n-- finished")[0]

@@ -1,14 +1,11 @@
 """LAMMPS: log file or standard output; a result for each ``run``, of ``Loop time`` and ``Performance``."""
 
 import re
-from bisect import bisect
-from collections.abc import Sequence
 from dataclasses import replace
 
 import xarray as xr
 
 from analysis.readers.merits.output import Merit, Output, TextFormat, agree
-from analysis.readers.text import number
 
 _WALL_TIME_SINCE = 2014
 _LOOP = r"^Loop time of (?P<value>\S+) on \d+ procs"
@@ -18,11 +15,10 @@ _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 def _finish(output: Output) -> None:
-    """Compare each run's rates with its time, its steps and its atoms; compute a rate that is not printed."""
+    """Compare each run's rates with its time, its steps and its atoms."""
     loops = list(output.find(_SIZE))
     if loops:  # the last run speaks for the file
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
-    _rate(output, loops)
     for line, match in output.find(r"^Performance: (?P<rates>.*)$"):
         own = [loop for at, loop in loops if at < line]
         if not own:
@@ -39,18 +35,6 @@ def _finish(output: Output) -> None:
             factor = atoms / _PREFIX.get(unit.removesuffix("atom-step/s"), 1.0) or 1.0
             found = f"{rates[unit]} {unit}, {rate} timesteps/s of {atoms:.0f} atoms"
             output.verify(line, agree((rates[unit],), (rate,), factor=factor, slack=1e-4), found)
-
-
-def _rate(output: Output, loops: Sequence[tuple[int, re.Match[str]]]) -> None:
-    """Add the steps per second of runs without the line of rates, as those in units of si or cgs."""
-    starts = [line for line, _ in output.find(_LOOP)]
-    rated = {bisect(starts, line) for line, _ in output.find(r"^Performance: ")}
-    for line, loop in loops:
-        result, seconds = bisect(starts, line), number(loop["time"])
-        if result not in rated and seconds > 0:
-            rate = f"{int(loop['steps']) / seconds:.6g}"  # the time has six digits
-            output.add("timesteps/s", rate, "timesteps/s", line, result=result - 1)
-    output.rows.sort(key=lambda row: row.line)  # the last of a name is the file's main figure
 
 
 FORMAT = TextFormat(
