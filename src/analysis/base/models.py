@@ -5,7 +5,6 @@ Descriptions of a model are remedies in messages, comments of ``workflow/schemas
 """
 
 import datetime
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.words import meant
 from analysis.base.yaml import Where, line_at, read
 
 REFERENCE = "docs/reference/configuration.md"
@@ -208,8 +208,8 @@ def one_or_more(value: Any) -> list[Any]:
 def known(name: str, names: Iterable[str], otherwise: str = "none") -> str:
     """Say in a remedy which names there are, and which of them may have been meant."""
     listed = list(names)
-    near = difflib.get_close_matches(name, listed, 1, 0.7)
-    return f"known: {', '.join(listed) or otherwise}" + (f" (is {near[0]!r} meant?)" if near else "")
+    near = meant(name, listed, 0.7)
+    return f"known: {', '.join(listed) or otherwise}" + (f" ({near})" if near else "")
 
 
 class _Told(NamedTuple):
@@ -281,9 +281,8 @@ class _Teller:
             expected = re.findall(r"'([^']*)'", context.get("expected") or context["expected_tags"])
             if kind == "union_tag_invalid":
                 where, shown = (*where, "type"), self._shown(context["tag"])
-            near = difflib.get_close_matches(str(value), expected, 1, 0.7) if kind == "literal_error" else []
-            remedy = f"is {near[0]!r} meant?" if near else hint
-            return _Told(where, line_of, f"{shown} is not one of {expected}", remedy, True, bool(near))
+            near = meant(str(value), expected, 0.7) if kind == "literal_error" else ""
+            return _Told(where, line_of, f"{shown} is not one of {expected}", near or hint, True, bool(near))
         if kind == "union_tag_not_found":
             return self._missing("type", where, node)
         if kind in _KINDS:
@@ -303,8 +302,7 @@ class _Teller:
             return self._missing(str(way[0]), where, node)
         if error["type"] == "extra_forbidden":
             known = self._keys(node)
-            near = difflib.get_close_matches(str(way[0]), known, 1, 0.7)
-            remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(known) or 'none'}"
+            remedy = meant(str(way[0]), known, 0.7) or f"known: {', '.join(known) or 'none'}"
             return _Told(where, (*where, str(way[0])), f"unknown key {way[0]!r}", remedy)
         key = error["input"] if way[-1] == "[key]" else way[0]
         return _Told(where, (*where, str(key)), f"the key {_shown(key)} is no text", "put it in quotes")

@@ -108,6 +108,14 @@ def displayed(word: str) -> str:
     return _DISPLAYED.get(word, word)
 
 
+def meant(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """Ask whether the nearest known word is meant: ``is 'nodes' meant?``; empty if none is so `alike`."""
+    from difflib import get_close_matches  # of use only where a word is wrong
+
+    near = get_close_matches(word, list(known), 1, alike)
+    return f"is {near[0]!r} meant?" if near else ""
+
+
 def capitalised(text: str) -> str:
     """Begin a text with a capital letter, and leave the rest as it is."""
     return text[:1].upper() + text[1:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, StringConstraints, WrapValidator
 from analysis.base import models
 from analysis.base.errors import ConfigError
 from analysis.base.models import Maybe, Model
+from analysis.base.words import meant
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.question import Comparison, LevelOfReport, Question, Tariff
 from analysis.schema.factors import TABLE, FactorName
@@ -375,10 +375,9 @@ def _check_topics(claims: Sequence[Claim], path: Path) -> None:
         topic for row in TABLE for topic in row.topics
     }
     for topic, count in counts.items():
-        near = difflib.get_close_matches(topic, common, 1, 0.85)
-        if count == 1 and topic not in common and near:
+        if count == 1 and topic not in common and (asked := meant(topic, common, 0.85)):
             what = f"topic {topic!r} is used once"
-            raise ConfigError.at(str(path), 0, what, f"is {near[0]!r} meant? or name it less alike")
+            raise ConfigError.at(str(path), 0, what, f"{asked} or name it less alike")
 
 
 def _check(claim: Claim, path: Path) -> None:
@@ -387,8 +386,7 @@ def _check(claim: Claim, path: Path) -> None:
     known = SETS if asked.quantity == "set" else MEASURES
     if asked.variable not in known:
         what = f"claim {claim.id!r}: {asked.variable!r} is no measure"
-        near = difflib.get_close_matches(asked.variable, list(known), 1, 0.6)
-        remedy = f"is {near[0]!r} meant?" if near else f"take one of {', '.join(sorted(known))}"
+        remedy = meant(asked.variable, known) or f"take one of {', '.join(sorted(known))}"
         raise ConfigError.at(str(path), 0, what, remedy)
     ratio = asked.quantity in ("speedup", "gain", "reduction")
     if asked.aggregate == "mean" and (not ratio or MEASURES[asked.variable].higher_is_better):

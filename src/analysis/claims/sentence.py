@@ -1,6 +1,5 @@
 """A claim from a sentence: what a printed figure allows, the words of a report, an entry for its file."""
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ import yaml
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import write_text
+from analysis.base.words import meant
 from analysis.claims.model import NOT_STATED, Report, load_report
 from analysis.schema.factors import TABLE
 
@@ -135,11 +135,12 @@ def _levels(entry: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def _unknown(what: str, word: object, known: Sequence[object]) -> Fault:
-    near = difflib.get_close_matches(str(word), list(map(str, known)), 1, 0.6)
-    meant = f"is {near[0]!r} meant? " if near else ""
+    near = meant(str(word), map(str, known))
     listed = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
     new = "" if what == "factor" else "; --new adds it"
-    return Fault("claim", 0, f"{word!r} is no {what} of this report", f"{meant}known: {listed}{new}")
+    return Fault(
+        "claim", 0, f"{word!r} is no {what} of this report", f"{near}{' ' * bool(near)}known: {listed}{new}"
+    )
 
 
 def as_text(entry: Mapping[str, Any]) -> str:
@@ -222,8 +223,7 @@ def path_of(report: str) -> Path:
     path = project.claims(report)
     if not path.is_file():
         there = sorted(one.stem for one in path.parent.glob("*.yaml") if one.stem != "not_testable")
-        near = difflib.get_close_matches(report, there, 1, 0.6)
-        meant = f" (is {near[0]!r} meant?)" if near else ""
-        remedy = f"known: {', '.join(there)}{meant}; --title begins a new report"
+        near = meant(report, there)
+        remedy = f"known: {', '.join(there)}{f' ({near})' if near else ''}; --title begins a new report"
         raise ConfigError.at(os.path.relpath(path), 0, "there is no such report", remedy)
     return path

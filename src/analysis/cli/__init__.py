@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import difflib
 import importlib
 import os
 import re
@@ -14,6 +13,7 @@ from typing import Any, NoReturn
 
 from analysis.base.errors import BenchbookError
 from analysis.base.files import refusal
+from analysis.base.words import meant
 from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
@@ -102,8 +102,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _nearest(word: str, words: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, words, 1, 0.6)
-    return f" (is {near[0]!r} meant?)" if near else ""
+    near = meant(word, words)
+    return f" ({near})" if near else ""
 
 
 def _names_of(kind: str) -> Callable[..., list[str]]:

@@ -1,6 +1,5 @@
 """``benchbook claim new``: from a sentence of a report to a claim with a verdict, written after a preview."""
 
-import difflib
 import os
 import re
 import sys
@@ -9,7 +8,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.words import table
+from analysis.base.words import meant, table
 from analysis.claims import Report, evaluate, load_report, sentence
 from analysis.claims.model import ALONG_LEVELS
 from analysis.cli import FINE, pasteable
@@ -197,8 +196,7 @@ def _given(text: str) -> str:
 
 def _quantity(text: str) -> None:
     if text not in QUANTITIES:
-        near = difflib.get_close_matches(text, list(QUANTITIES), 1, 0.6)
-        remedy = f"is {near[0]!r} meant?" if near else "take one of those in brackets"
+        remedy = meant(text, QUANTITIES) or "take one of those in brackets"
         raise ConfigError.at("claim new", 0, f"{text!r} is no quantity", remedy)
 
 

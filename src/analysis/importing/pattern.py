@@ -1,10 +1,10 @@
 """Options of import: ``--pattern`` names the factors in paths, ``--set`` gives a value for all runs."""
 
-import difflib
 import re
 from dataclasses import dataclass
 
 from analysis.base.errors import ConfigError
+from analysis.base.words import meant
 from analysis.importing.vocabulary import Value
 from analysis.schema.factors import ALIASES, TABLE
 
@@ -73,8 +73,7 @@ def factor_name(name: str, source: str) -> str:
     """Return the factor of a name; ConfigError with the nearest one if there is none."""
     name = ALIASES.get(name, name)
     if name not in FACTORS:
-        near = difflib.get_close_matches(name, FACTORS, 1, 0.6)
-        remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(FACTORS)}"
+        remedy = meant(name, FACTORS) or f"known: {', '.join(FACTORS)}"
         raise ConfigError.at(source, 0, f"{name!r} is no factor", remedy)
     return name
 

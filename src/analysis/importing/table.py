@@ -1,12 +1,12 @@
 """Facts by hand, ``--table``: a CSV with a row per file, folder or job, and a column per factor or option."""
 
 import csv
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import stored
+from analysis.base.words import meant
 from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS, parse_value
 from analysis.importing.vocabulary import Value
@@ -81,8 +81,8 @@ def _column(name: str, path: str) -> str:
     known = ALIASES.get(plain, plain)
     if known in FACTORS:
         return known
-    if near := difflib.get_close_matches(plain, FACTORS, 1, 0.8):
-        raise ConfigError.at(path, 1, f"{name!r} is no factor", f"is {near[0]!r} meant?")
+    if near := meant(plain, FACTORS, 0.8):
+        raise ConfigError.at(path, 1, f"{name!r} is no factor", near)
     return name  # an option
 
 

@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, get_args
 
 import numpy as np
@@ -17,6 +16,7 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.base.files import printable
 from analysis.base.models import Evidence
+from analysis.base.words import meant
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
 from analysis.schema import registry
@@ -201,8 +201,8 @@ def _misspelt(given: dict[str, Any], known: dict[str, Any], take: _Fields) -> No
     """Name keys that are all but the name of something on which the record is silent."""
     silent = sorted(set(registry.declared("run")) - set(known))
     for key in given:
-        if key not in RunRecord.model_fields and (near := get_close_matches(key, silent, 1, 0.8)):
-            take.note(key, f"unknown key {key!r}", f"is {near[0]!r} meant?")
+        if key not in RunRecord.model_fields and (near := meant(key, silent, 0.8)):
+            take.note(key, f"unknown key {key!r}", near)
 
 
 def _load(text: str, faults: Faults) -> dict[str, Any]:
