@@ -102,10 +102,6 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         return BUSY
     except OSError as error:
         return _not_laid_out(error, base)
-    if job.number and folders.given_up(base, campaign, job_of({"job_id": job.number}), job.names):
-        shutil.rmtree(work)
-        print(f"{run}: not begun: this start of job {job.number} is recorded as ended", file=sys.stderr)
-        return 1
     try:
         found = expanded(campaign, base)
         prepare(work, found.declared, found.run(run), job)
@@ -116,9 +112,9 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
         return _not_laid_out(error, work)
-    if turns.is_orphan(os.environ.pop(turns.SHELL, "")):  # as late as possible: others may have the node now
+    if why := _over(base, campaign, job):  # as late as possible: others may have the node now
         shutil.rmtree(work, ignore_errors=True)
-        print(f"{run}: {turns.ORPHANED}", file=sys.stderr)
+        print(f"{run}: {why}", file=sys.stderr)
         return 1
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
@@ -127,6 +123,15 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         os.write(job.tell, str(60.0 * found.run(run).minutes).encode())
         os.close(job.tell)
     return os.execvp("bash", ["bash", str(work / "job.sh")])
+
+
+def _over(base: Path, campaign: str, job: _Slurm) -> str:
+    """Say why this job begins no run any more, though its processes go on; empty if it may."""
+    if turns.is_orphan(os.environ.pop(turns.SHELL, "")):
+        return turns.ORPHANED
+    if job.number and folders.given_up(base, campaign, job_of({"job_id": job.number}), job.names):
+        return f"not begun: this start of job {job.number} is recorded as ended"
+    return ""
 
 
 def _not_laid_out(error: OSError, folder: Path) -> int:
