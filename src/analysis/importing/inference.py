@@ -129,15 +129,14 @@ def _keep_others(name: str, rows: Sequence[tuple[Row, ParsedName]], members: Seq
 
 def _denied(name: str, place: str, rows: Sequence[Row]) -> Iterator[str]:
     """Name a word that another part of the same path denies, as ``no-efa`` does of ``efa``."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for draft, value, _ in rows:
-        known = draft.facts.get(name)
-        pair = (str(known.value), str(value)) if known and known.where.startswith("path") else ("", "")
-        counts[pair] += f"no-{pair[0]}" == pair[1] or f"no-{pair[1]}" == pair[0]
-    for (known_level, level), many in counts.items():
-        if many:
+    above = ((draft.facts.get(name), value) for draft, value, _ in rows)
+    pairs = Counter(
+        (known.value, value) for known, value in above if known and known.where.startswith("path")
+    )
+    for (known, level), many in pairs.items():
+        if f"no-{known}" == level or f"no-{level}" == known:
             runs = counted(many, "run")
-            yield f"{place}: {level} contradicts {known_level} in the paths of {runs}: check it"
+            yield f"{place}: {level} contradicts {known} in the paths of {runs}: check it"
 
 
 def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:

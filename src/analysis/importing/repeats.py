@@ -104,10 +104,10 @@ def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
     lines = [str(draft.value("command") or draft.value("launch") or "") for draft in drafts]
     levels |= differing("launch word", [WORD.findall(line) for line in lines])
     files = [draft.run.main.file for draft in drafts]
-    # Two folders above a run of its own say more than all of its path.
-    levels |= {"job": [draft.run.job for draft in drafts]}
+    levels["job"] = [draft.run.job for draft in drafts]
+    # One folder says more than all of a path, and comes first: of facts that part runs alike it is named.
     levels |= differing("folder", [file.folder.split("/") for file in files])
-    levels |= {"folder": [file.folder for file in files]}
+    levels["folder"] = [file.folder for file in files]
     starts = [draft.value("start") for draft in drafts]
     times = np.array(starts, dtype="f8").astype("datetime64[s]") if all(starts) else None
     return stated(levels, [f"{file.folder} {file.base}" for file in files], times)

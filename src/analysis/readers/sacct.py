@@ -236,8 +236,8 @@ def _step(step: dict[str, Any], job: str) -> dict[str, Any]:
 
 # A header of at least two fields of sacct, one of which identifies the record.
 _HEADER = re.compile(rb"\s*(?:\w+(?:[^\w\s]+|\t))*?JobID(?:Raw)?(?:[^\w\s]|\t|\s*$)", re.MULTILINE)
-_JSON = re.compile(rb'\s*\{.*"jobs"\s*:', re.DOTALL)
-_OTHER = re.compile(rb'\s*\{.*"jobs"\s*:\s*\{', re.DOTALL)  # names of jobs, as other programs keep them
+# With a group of its own if jobs are no list, but have names, as other programs keep them.
+_JSON = re.compile(rb'\s*\{.*?"jobs"\s*:\s*(\{)?', re.DOTALL)
 _SLURM = re.compile(rb'"(?:job_id|slurm|steps|allocation_nodes)"|slurm', re.IGNORECASE)
 _SEPARATOR = re.compile(r"(?<=\w)([^\w\s]+|\t)(?=\w)")
 
@@ -260,8 +260,8 @@ _BLANKS = registry.blank("sacct")
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like sacct's output."""
-    if _JSON.match(head):
-        return _SLURM.search(head) is not None and not _OTHER.match(head)
+    if found := _JSON.match(head):
+        return _SLURM.search(head) is not None and not found[1]
     return _PLAIN.match(head) is not None or _header(head.lstrip().split(b"\n", 1)[0])
 
 
