@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from . import daemons
 from .cluster import SlurmCluster
 from .machine import BUSY, until
 
+TESTBED = "config/clusters/testbed.yaml"
 pytestmark = pytest.mark.slurm
 
 RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg"
@@ -68,7 +70,7 @@ def raw(tmp_path: Path) -> Path:
     (tmp_path / "config/clusters").mkdir(parents=True)
     (tmp_path / "config/config.yaml").write_text("campaigns: []\n", encoding="utf-8")
     (tmp_path / "config/applications").symlink_to(RAW.parents[2] / "config/applications")
-    (tmp_path / "config/clusters/testbed.yaml").write_text(WORKERS, encoding="utf-8")
+    (tmp_path / TESTBED).write_text(WORKERS, encoding="utf-8")
     return folder
 
 
@@ -201,7 +203,7 @@ def _imports(path: Path) -> Path:
     base = path / "project"
     (base / "data/raw").mkdir(parents=True)
     shutil.copytree(RAW.parents[2] / "config", base / "config")
-    (base / "config/clusters/testbed.yaml").write_text(WORKERS, encoding="utf-8")
+    (base / TESTBED).write_text(WORKERS, encoding="utf-8")
     trees.folders(path / "tree", trees.good()[:16])
     return base
 
@@ -230,53 +232,49 @@ def test_dask__an_import_whose_worker_is_killed_has_the_files_of_one_process(
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 
+def _on_full_disks(
+    cluster: SlurmCluster, folder: Path, raw: Path, full: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    """Ingest into ``out``, with workers whose folder has no room on some nodes."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    (folder / TESTBED).write_text(WORKERS + f"  folder: {scratch}\n", encoding="utf-8")
+    for node in full:
+        cluster.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", scratch], on=node)
+    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, folder / "out"]
+    try:
+        return cluster.run(command, cwd=folder, env=ENVIRONMENT, timeout=300, check=False)
+    finally:
+        for node in full:
+            cluster.run(["umount", scratch], on=node)
+
+
 def test_dask__full_disks_of_the_workers_nodes_are_an_error_of_one_line(
     cluster: SlurmCluster, tmp_path: Path, raw: Path
 ) -> None:
-    scratch, out = tmp_path / "scratch", tmp_path / "out"
-    scratch.mkdir()
-    file = tmp_path / "config/clusters/testbed.yaml"
-    file.write_text(WORKERS + f"  folder: {scratch}\n", encoding="utf-8")
     nodes = daemons.node_names(cluster.nodes)
-    for node in nodes:
-        cluster.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", scratch], on=node)
-    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, out]
-    try:
-        done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=300, check=False)
-    finally:
-        for node in nodes:
-            cluster.run(["umount", scratch], on=node)
+    done = _on_full_disks(cluster, tmp_path, raw, nodes)
     assert done.returncode == 1, done.stderr
     *left_out, line = [one for one in done.stderr.splitlines() if "dashboard" not in one]
-    assert re.match(rf"{re.escape(str(file))}:3: no worker of Dask starts: job \d+: .*No space left", line)
+    file = re.escape(str(tmp_path / TESTBED))
+    assert re.match(rf"{file}:3: no worker of Dask starts: job \d+: .*No space left", line)
     assert sorted(one.split()[1] for one in left_out) == nodes
-    assert not list(out.rglob("*.nc"))
+    assert not list((tmp_path / "out").rglob("*.nc"))
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 
 def test_dask__nodes_whose_disks_are_full_are_left_out_and_the_work_ends_well(
     cluster: SlurmCluster, tmp_path: Path, raw: Path
 ) -> None:
-    scratch, out = tmp_path / "scratch", tmp_path / "out"
-    scratch.mkdir()
-    file = tmp_path / "config/clusters/testbed.yaml"
-    file.write_text(WORKERS + f"  folder: {scratch}\n", encoding="utf-8")
     full = daemons.node_names(cluster.nodes)[:-1]  # Slurm gives the first ones first
-    for node in full:
-        cluster.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1", "tmpfs", scratch], on=node)
-    command = [sys.executable, "-m", "analysis.cli", "stage", "ingest", raw, out]
-    try:
-        done = cluster.run(command, cwd=tmp_path, env=ENVIRONMENT, timeout=300, check=False)
-    finally:
-        for node in full:
-            cluster.run(["umount", scratch], on=node)
+    done = _on_full_disks(cluster, tmp_path, raw, full)
     assert done.returncode == 0, done.stderr
     lines = [one for one in done.stderr.splitlines() if "dashboard" not in one]
     said = r"node (n\d) gets no more workers of Dask: job \d+: .*No space left on device.*"
     matches = [re.fullmatch(said, line) for line in lines]
     assert sorted(match[1] for match in matches if match) == full, done.stderr
     assert len(lines) == len(full)
-    assert_whole(raw, out)
+    assert_whole(raw, tmp_path / "out")
     until("the workers' jobs to end", lambda: not queue(cluster))
 
 
@@ -302,7 +300,7 @@ def test_dask__a_node_that_loses_its_workers_twice_is_left_out(
 ) -> None:
     out, script = tmp_path / "out", tmp_path / "ending.py"
     script.write_text(ENDING.format(raw=str(raw), out=str(out)), encoding="utf-8")
-    file = tmp_path / "config/clusters/testbed.yaml"
+    file = tmp_path / TESTBED
     file.write_text(WORKERS.replace("most: 2", "most: 1"), encoding="utf-8")
     done = cluster.run([sys.executable, script], cwd=tmp_path, env=ENVIRONMENT, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -318,7 +316,7 @@ def test_dask__the_workflow_sends_an_ingest_to_workers(
 ) -> None:
     base, scratch = planted.project(tmp_path / "project"), tmp_path / "scratch"
     (base / "config/config.yaml").write_text("campaigns: [many]\nreports: {}\npages: []\n", encoding="utf-8")
-    (base / "config/clusters/testbed.yaml").write_text(WORKERS, encoding="utf-8")
+    (base / TESTBED).write_text(WORKERS, encoding="utf-8")
     shutil.copy(base / "config/campaigns/vm-exchange.yaml", base / "config/campaigns/many.yaml")
     for at in range(PARALLEL_FROM):
         bench_ingest.add(base / "data/raw/many", at)
@@ -391,7 +389,7 @@ def test_dask__workers_that_never_come_are_an_error_of_one_line(
     cluster: SlurmCluster, tmp_path: Path, raw: Path, what: str
 ) -> None:
     wrong, said = HOPELESS[what]
-    file = tmp_path / "config/clusters/testbed.yaml"
+    file = tmp_path / TESTBED
     text = WORKERS
     for right, other in wrong.items():
         text = text.replace(f"  {right}\n", f"  {other}\n")
