@@ -69,7 +69,10 @@ def test_import__numbers_that_go_with_ranks_tell_nothing_apart(
     assert all(one["repeat"] == int(name.split("-")[-1].split(".")[0]) for name, one in found.items())
     assert not any("nodes" in one for one in found.values())  # 16 ranks each could be another thing
     asked = "4, 8 change with the number of ranks, and are not used; if they are nodes with 16 ranks each"
-    assert asked in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert asked in out
+    assert "bare, container not understood, used as tuning" in out
+    assert "to say what each folder means, give --pattern" in out
 
 
 def test_import__a_benchmark_in_two_words_is_no_other_word(tmp_path: Path, imported: Imported) -> None:
@@ -321,10 +324,8 @@ def test_import__a_folder_that_denies_the_folder_above_is_named(
     found = imported(tmp_path / "tree")
     assert Counter(one["interconnect"] for one in found.values()) == {"efa": 3, "no-efa": 3}
     assert {one["host_group"] for one in found.values()} == {"c5n"}
-    assert (
-        "level 2 of the path: efa contradicts no-efa in the paths of 3 runs: check it"
-        in capsys.readouterr().out
-    )
+    out = capsys.readouterr().out
+    assert "level 2 of the path: efa contradicts no-efa in the paths of 3 runs: check it" in out
 
 
 def test_import__words_for_the_processor_that_outputs_state_are_no_tuning(
