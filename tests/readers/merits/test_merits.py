@@ -502,6 +502,45 @@ def test_lammps__before_2014_its_time_says_the_ranks() -> None:
     assert int(read("lammps", text.format(" (2 MPI x 2 OpenMP)")).ranks) == -1
 
 
+# Of LAMMPS itself, on one rank: si units, lj units, a minimisation in cgs units, two runs in si units.
+LAMMPS = Path(__file__).parents[2] / "data/lammps"
+# grep "Loop time of\\|Performance" *_n1.txt; in si units 20 / 3.42296 = 5.84290.
+PRINTED = {
+    "plate_n1": ([3.42296], [5.8429]),
+    "melt_n1": ([0.0652141], [306.682]),
+    "minimize_n1": ([0.051642], []),
+    "plate_twice_n1": ([3.15922, 1.47616], []),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_lammps__a_whole_run_in_units_of_si_has_the_rate_that_is_not_printed(name: str) -> None:
+    ds = read("lammps", (LAMMPS / f"{name}.txt").read_text())
+    assert (ds.complete, named(ds, "Loop time"), named(ds, "timesteps/s")) == (True, *PRINTED[name])
+    assert list(ds.warnings) == []
+
+
+def test_lammps__of_a_cut_output_and_of_lines_that_grep_found_no_rate_is_computed() -> None:
+    text = (LAMMPS / "plate_n1.txt").read_text()
+    end = text.index("\nTotal wall time:") + len("\nTotal wall time:")
+    for cut in range(text.index("Loop time") + 60, end):
+        ds = read("lammps", text[:cut])
+        assert (ds.complete, named(ds, "timesteps/s")) == (False, []), cut
+    lines = text.splitlines(keepends=True)
+    for words in (("Loop time",), ("LAMMPS", "Loop time"), ("Loop time", "CPU use", "Total wall")):
+        found = [line for line in lines if any(word in line for word in words)]
+        for several in (1, 3):
+            assert named(read("lammps", "".join(found * several)), "timesteps/s") == [], words
+    for old, new in (
+        ("Unit style    : si", "Unit style    : lj"),
+        ("for 20 steps", "for 0 steps"),
+        ("LAMMPS (29 Sep 2021 - Update 2)\n", ""),
+    ):
+        assert old in text
+        assert named(read("lammps", text.replace(old, new)), "timesteps/s") == [], old
+    assert named(read("lammps", text * 2), "timesteps/s") == []
+
+
 def test_mdtest__times_are_figures_of_their_own() -> None:
     """As mdtest 3.4 within IO500: rates of nothing, then a summary of times."""
     table = TEXTS["mdtest"].partition("SUMMARY")[2].partition("\n-- finished")[0]

@@ -6,12 +6,19 @@ from dataclasses import replace
 import xarray as xr
 
 from analysis.readers.merits.output import Merit, Output, TextFormat, agree
+from analysis.readers.text import number
 
 _WALL_TIME_SINCE = 2014
 _LOOP = r"^Loop time of (?P<value>\S+) on \d+ procs"
 _RATE = r"^Performance: (?:.*[ ,])?(?P<value>\d[^\s,]*) (?P<unit>{})(?=[,\s])"
 _SIZE = r"^Loop time of (?P<time>\S+) on \d+ procs for (?P<steps>\d+) steps with (?P<atoms>\d+) atoms"
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_CLOSING = r"^Total wall time:"
+# LAMMPS prints no rates in these units. A whole output of one run has each of these lines, in this order.
+_UNITS = r"^(?:  Unit style +: |units\s+)(?:si|cgs)\s*$"
+_WHOLE = (r"^LAMMPS \(", _UNITS, _LOOP, r"^\S+% CPU use with \d")
+# With these its rates are elsewhere, or its steps are not steps of time.
+_OTHER = r"^(?:Performance: |Minimization stats:)"
 
 
 def _finish(output: Output) -> None:
@@ -19,6 +26,7 @@ def _finish(output: Output) -> None:
     loops = list(output.find(_SIZE))
     if loops:  # the last run speaks for the file
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
+    _rate(output)
     for line, match in output.find(r"^Performance: (?P<rates>.*)$"):
         own = [loop for at, loop in loops if at < line]
         if not own:
@@ -37,6 +45,19 @@ def _finish(output: Output) -> None:
             output.verify(line, agree((rates[unit],), (rate,), factor=factor, slack=1e-4), found)
 
 
+def _rate(output: Output) -> None:
+    """Add the steps per second of a whole output without rates; lines that grep found are none."""
+    head, units, loop, after = ([line for line, _ in output.find(pattern)] for pattern in _WHOLE)
+    if [len(head), len(loop), len(after), output.ends(_CLOSING)] != [1, 1, 1, 1] or not units:
+        return
+    if not head[0] < units[0] <= units[-1] < loop[0] < after[0] or any(output.find(_OTHER)):
+        return
+    for line, match in output.find(_SIZE):
+        steps, seconds = int(match["steps"]), number(match["time"])
+        if steps > 0 and seconds > 0:
+            output.add("timesteps/s", f"{steps / seconds:.6g}", "timesteps/s", line)  # as the time's digits
+
+
 FORMAT = TextFormat(
     engine="lammps", tool="LAMMPS",
     marks=((b"LAMMPS (", b"units"), (b"Loop time of ", b" steps with ", b" atoms")),
@@ -48,7 +69,7 @@ FORMAT = TextFormat(
         Merit("timesteps/s", _RATE.format("timesteps/s")),
         Merit("atom-step/s", _RATE.format("[kMG]?atom-step/s")),
     ),
-    figure_of_merit="timesteps/s", unit="timesteps/s", closing=r"^Total wall time:",
+    figure_of_merit="timesteps/s", unit="timesteps/s", closing=_CLOSING,
     closed_by="'Total wall time:'",
     facts={
         "version": r"^LAMMPS \(([^)]+)\)",
