@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.base.words import exact, number
+from analysis.base.words import exact, nearest, number
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import labelled, level_name
 
@@ -43,3 +43,28 @@ def test_number__has_no_figure_that_nobody_printed() -> None:
     assert number(Estimate(1.0, 0.4, 1.0, 26), "τ") == "1.0 τ (0.4 to 1.0)"
     assert number(Estimate(1.0014706, 1.0, 1.0469136, 7), "×") == "1.001× (1.000 to 1.047)"
     assert number(Estimate(15.0, 14.999, 15.0003, 6), "%") == "15.00 % (within 0.01)"
+
+
+NAMES = ["published", "published-lammps", "vm-hpcg", "vm-lulesh", "figure_of_merit", "Open MPI 4.1.4"]
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("vm-hpgc", "vm-hpcg"),
+        ("VM_HPCG", "vm-hpcg"),
+        ("Figure of merit", "figure_of_merit"),
+        ("lulesh", "vm-lulesh"),  # a part of one name alone
+        ("openmpi", "Open MPI 4.1.4"),
+        ("published-", "published"),  # a part of two names, and like one of them
+        ("im", ""),  # too short for a part
+        ("gromacs", ""),
+    ],
+)
+def test_nearest__capitals_and_hyphens_do_not_count(word: str, name: str) -> None:
+    assert nearest(word, NAMES) == name
+
+
+def test_nearest__parts_name_nothing_where_much_likeness_is_asked_for() -> None:
+    assert nearest("lulesh", ["lulesh-with-26-million-elements"], 0.85) == ""
+    assert nearest("mpi library", ["mpi", "cpu"], spellings={"MPI library": "mpi"}) == "mpi"

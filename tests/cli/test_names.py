@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -74,9 +75,59 @@ def test_usage__the_nearest_word_is_named_in_one_line(
     assert "stage" not in line
 
 
-def test_usage__a_report_has_a_nearest_word_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["verdicts", "--report", "hpcg2104"]) == 1
-    assert "is 'hpcg2014' meant?" in capsys.readouterr().err
+# What was typed -> what is meant.
+NEW_CLAIM = (
+    "claim new --report hpcg2014 --statement x --topic {topic} --quantity {quantity} --variable {variable} "
+    "--factor {factor} --treatment {level} --baseline 10gbe --expect 3"
+)
+TYPOS = {
+    "finding vm-hpcg": "findings",
+    "insepct f": "inspect",
+    "newcampaign x": "new-campaign",
+    "what-if": "whatif",
+    "FINDINGS vm-hpcg": "findings",
+    "complete bash": "completion",
+    "list claim": "claims",
+    "verdicts --reprot house": "--report",
+    "findings vm-hpgc": "vm-hpcg",
+    "findings VM_HPCG": "vm-hpcg",
+    "findings lulesh": "vm-lulesh",
+    "report archer2": "archer2-frequency",
+    "verify top5000": "top500",
+    "verdicts --report LSDYNA-2014": "lsdyna2014",
+    "verdicts --report hpcg2104": "hpcg2014",
+    "verdicts --campaign published-lamps": "published-lammps",
+    "plan --claim hpcg2014-ic-fdr-over-1gb-5x": "hpcg2014-ic-fdr-over-1gbe-5x",
+    "plan --claim ic-fdr-over-1gbe-5x": "hpcg2014-ic-fdr-over-1gbe-5x",
+    "findings vm-hpcg --topic interconect": "interconnect",
+    "inspect --engine IPM-XML f": "ipm",
+    "meters locl": "local",
+    "new-campaign x --application hpgc --yes": "hpcg",
+    "topic=Interconect": "interconnect",
+    "quantity=speed_up": "speedup",
+    "variable=figure-of-merit": "figure_of_merit",
+    "variable=Energie": "energy",
+    "factor=mpi_library": "mpi",
+    "factor=ranks-per-node": "ranks_per_node",
+    "level=FDR": "ib-fdr",
+    "level=IB-FDR": "ib-fdr",
+}
+
+
+@pytest.mark.parametrize(("typed", "meant"), TYPOS.items(), ids=TYPOS)
+def test_usage__thirty_typos_have_the_nearest_word(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = {"topic": "interconnect", "quantity": "speedup", "variable": "", "factor": "interconnect"}
+    key, equals, word = typed.partition("=")
+    given = NEW_CLAIM.format_map(right | {"level": "ib-fdr", key: word}) if equals else typed
+    with contextlib.suppress(SystemExit):
+        cli.main([one.strip("'") for one in given.split(" ")])
+    assert f"is {meant!r} meant?" in capsys.readouterr().err
+
+
+def test_usage__are_thirty_typos() -> None:
+    assert len(TYPOS) == 30
 
 
 @pytest.mark.parametrize("command", [one for one in cli._EXAMPLES if one])

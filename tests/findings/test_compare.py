@@ -263,8 +263,8 @@ def test_compare_command__its_status_is_three_if_anything_became_worse(
     [
         (["same", "same:mpi=MPICH"], "same:0: no run has mpi 'MPICH'; known: MPICH 4.0.2, Open MPI 4"),
         (["same", "same:mpl=x"], "same:0: unknown factor 'mpl'; known: application, "),
-        (["same", "same", "--across", "mpi=a"], "--across:0: 'mpi=a' names no two levels; write FACTOR="),
-        (["same", "same", "--ignore", "node"], "--ignore:0: unknown factor 'node'; known: "),
+        (["same", "same", "--across", "mpi=a"], "--across: 'mpi=a' names no two levels; write FACTOR="),
+        (["same", "same", "--ignore", "node"], "--ignore: unknown factor 'node'; known: "),
         (["same:case=nx16", "same:case=osu_latency"], "; measure the same jobs"),
     ],
 )

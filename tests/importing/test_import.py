@@ -150,7 +150,7 @@ def test_import__a_word_that_is_no_factor_is_named(
 ) -> None:
     trees.folders(tmp_path / "tree", trees.good()[:1])
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{interconect}"]) == 1
-    assert capsys.readouterr().err == "--pattern:0: 'interconect' is no factor; is 'interconnect' meant?\n"
+    assert capsys.readouterr().err == "--pattern: 'interconect' is no factor; is 'interconnect' meant?\n"
 
 
 def test_import__a_path_that_its_output_contradicts_costs_its_run(

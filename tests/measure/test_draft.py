@@ -196,8 +196,8 @@ def test_to_tell__on_the_cluster_of_the_other_campaign(aliased: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--from", "spring"], "--to-tell:0: goes with --from; give --from CAMPAIGN --to-tell"),
-        (["--to-tell"], "--to-tell:0: goes with --from; give --from CAMPAIGN --to-tell"),
+        (["--from", "spring"], "--to-tell: goes with --from; give --from CAMPAIGN --to-tell"),
+        (["--to-tell"], "--to-tell: goes with --from; give --from CAMPAIGN --to-tell"),
         (["--from", "winter", "--to-tell"], "winter:0: no effect has several causes that changed together"),
         (
             ["--from", "autumn", "--to-tell"],

@@ -144,7 +144,7 @@ def test_new_campaign__the_input_is_a_file_or_a_folder(
     flags = ["--yes", "--nodes", "1", "--binary", "/opt/run", "--application"]
     deck = tmp_path / "h2o.nw"
     assert cli.main(["new-campaign", "mine", *flags, "nwchem", "--input", str(deck)]) == 1
-    assert f"--input:0: there is no {deck}" in capsys.readouterr().err
+    assert f"--input: there is no {deck}" in capsys.readouterr().err
     deck.write_text("start h2o")
     assert cli.main(["new-campaign", "mine", *flags, "nwchem", "--input", str(deck)]) == 0
     assert "/path/to" not in capsys.readouterr().out
@@ -283,7 +283,7 @@ def test_new_campaign__files_pass_the_plan(
     ("flags", "said"),
     [
         ("--nodes 4", "4 nodes; the cluster has 1; ask for fewer"),
-        ("--nodes two", "--nodes:0: 'two' is no count"),
+        ("--nodes two", "--nodes: 'two' is no count"),
         ("--application graph500", "nothing says how to start 'graph500'"),
         ("--application wave", "no application is called 'wave'; give --done TEXT"),
         ("--application hpcg --case nx9", "hpcg has no case 'nx9'; known: nx16"),

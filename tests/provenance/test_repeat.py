@@ -117,7 +117,7 @@ def test_repeat__a_level_that_the_cluster_lacks_is_asked_for(
     assert "give --level 'mpi=Open MPI 4.1.4:YOURS'" in said
     assert files(empty) == before
     assert cli.main([*command, "--level", "mpi=Open MPI 4.1.4"]) == 1
-    assert "--level:0: 'mpi=Open MPI 4.1.4' is no level; write FACTOR=THEIRS:MINE" in capsys.readouterr().err
+    assert "--level: 'mpi=Open MPI 4.1.4' is no level; write FACTOR=THEIRS:MINE" in capsys.readouterr().err
     assert cli.main([*command, "--level", "mpi=Open MPI 4.1.4:own"]) == 0
     runs = expand(load("again", empty)).runs
     assert {(run.factors["mpi"], run.factors["interconnect"]) for run in runs} == {("own", "ib")}

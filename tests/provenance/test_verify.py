@@ -161,17 +161,16 @@ claims:
         (
             "\n  interconect:\n    ib-fdr: {is: veth-1gbit}",
             [
-                "5: levels: unknown factor 'interconect'; known: application, case",
-                "(is 'interconnect' meant?)",
+                "5: levels: unknown factor 'interconect'; is 'interconnect' meant? known: application, case",
             ],
         ),
         (
             "\n  interconnect:\n    ib-edr: {is: veth-1gbit}",
-            ["6: no claim names interconnect 'ib-edr'; known: 1gbe, ib-fdr (is 'ib-fdr' meant?)"],
+            ["6: no claim names interconnect 'ib-edr'; is 'ib-fdr' meant? known: 1gbe, ib-fdr"],
         ),
         (
             "\n  interconnect:\n    1gbe:\n      is: veth-1gbti",
-            ["7: no run has interconnect 'veth-1gbti'; known: veth-1gbit (is 'veth-1gbit' meant?)"],
+            ["7: no run has interconnect 'veth-1gbti'; is 'veth-1gbit' meant? known: veth-1gbit"],
         ),
     ],
 )

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a source: its 1-based line (0: all of it), what was found, the remedy."""
+    """One thing wrong with a source: its 1-based line (0: all of it), what was found, the remedy.
+
+    A source that is an option or a command, ``--expect`` or ``benchbook claim new``, has no lines.
+    """
 
     source: str
     line: int
@@ -17,7 +20,8 @@ class Fault:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.source}:{self.line}: {self.found}; {self.remedy}"
+        typed = not self.line and self.source.startswith(("--", "benchbook "))
+        return f"{self.source}{'' if typed else f':{self.line}'}: {self.found}; {self.remedy}"
 
 
 class BenchbookError(ValueError):

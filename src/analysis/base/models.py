@@ -205,11 +205,12 @@ def one_or_more(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def known(name: str, names: Iterable[str], otherwise: str = "none") -> str:
-    """Say in a remedy which names there are, and which of them may have been meant."""
+def known(
+    name: str, names: Iterable[str], otherwise: str = "none", spellings: Mapping[str, str] | None = None
+) -> str:
+    """Say in a remedy which names there are, and which of them may have been meant, also by `spellings`."""
     listed = list(names)
-    near = meant(name, listed, 0.7)
-    return f"known: {', '.join(listed) or otherwise}" + (f" ({near})" if near else "")
+    return f"{meant(name, listed, spellings=spellings or {})} known: {', '.join(listed) or otherwise}".strip()
 
 
 class _Told(NamedTuple):
@@ -281,7 +282,7 @@ class _Teller:
             expected = re.findall(r"'([^']*)'", context.get("expected") or context["expected_tags"])
             if kind == "union_tag_invalid":
                 where, shown = (*where, "type"), self._shown(context["tag"])
-            near = meant(str(value), expected, 0.7) if kind == "literal_error" else ""
+            near = meant(str(value), expected) if kind == "literal_error" else ""
             return _Told(where, line_of, f"{shown} is not one of {expected}", near or hint, True, bool(near))
         if kind == "union_tag_not_found":
             return self._missing("type", where, node)
@@ -302,7 +303,7 @@ class _Teller:
             return self._missing(str(way[0]), where, node)
         if error["type"] == "extra_forbidden":
             known = self._keys(node)
-            remedy = meant(str(way[0]), known, 0.7) or f"known: {', '.join(known) or 'none'}"
+            remedy = meant(str(way[0]), known) or f"known: {', '.join(known) or 'none'}"
             return _Told(where, (*where, str(way[0])), f"unknown key {way[0]!r}", remedy)
         key = error["input"] if way[-1] == "[key]" else way[0]
         return _Told(where, (*where, str(key)), f"the key {_shown(key)} is no text", "put it in quotes")

@@ -2,10 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 Level = str | int | float
+Spellings = Mapping[str, str]
+_NONE: Spellings = MappingProxyType({})
 
 NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
 SIMULATED = "simulated"  # ends the name of each meter that is none
@@ -25,6 +28,8 @@ _DISPLAYED = {
 
 # An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
 FIGURES = 4
+# So alike, a name is meant before one that has the word as a part; a part has so many letters.
+_ALIKE, _PART = 0.8, 3
 # Intervals hold the truth at 95 % unless they say otherwise; what is nearer than rounding is that.
 FULL = 0.95 - 1e-9
 
@@ -108,12 +113,49 @@ def displayed(word: str) -> str:
     return _DISPLAYED.get(word, word)
 
 
-def meant(word: str, known: Iterable[str], alike: float = 0.6) -> str:
-    """Ask whether the nearest known word is meant: ``is 'nodes' meant?``; empty if none is so `alike`."""
+def nearest(word: str, known: Iterable[object], alike: float = 0.6, spellings: Spellings = _NONE) -> str:
+    """Return the name that a wrong word may mean; empty if none is near.
+
+    Capitals, blanks, hyphens and underscores do not count. A part that one name alone has means that name,
+    as ``lulesh`` does among campaigns, unless much likeness is asked for.
+
+    Parameters
+    ----------
+    word : str
+        What was written.
+    known : iterable
+        The names that there are.
+    alike : float
+        The least share of letters in common, 0 to 1.
+    spellings : mapping
+        Other words for these names.
+
+    Examples
+    --------
+    >>> nearest("VM_HPGC", ["vm-hpcg", "vm-lulesh"])
+    'vm-hpcg'
+    >>> nearest("lulesh", ["vm-hpcg", "vm-lulesh"])
+    'vm-lulesh'
+    """
     from difflib import get_close_matches  # of use only where a word is wrong
 
-    near = get_close_matches(word, list(known), 1, alike)
-    return f"is {near[0]!r} meant?" if near else ""
+    names = {_plain(one): name for one, name in spellings.items()}
+    names |= {_plain(name): name for name in reversed([str(one) for one in known])}
+    asked = _plain(word)
+    near = get_close_matches(asked, names, 1, max(alike, _ALIKE))
+    parts = [one for one in names if alike < _ALIKE and len(asked) >= _PART and asked in one]
+    near = near or (parts if len(parts) == 1 else get_close_matches(asked, names, 1, alike))
+    return names[near[0]] if near else ""
+
+
+def meant(word: str, known: Iterable[object], alike: float = 0.6, spellings: Spellings = _NONE) -> str:
+    """Ask whether the nearest name is meant: ``is 'nodes' meant?``; empty if none is so `alike`."""
+    near = nearest(word, known, alike, spellings)
+    return f"is {near!r} meant?" if near else ""
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[\s_-]+", "", word).lower()
 
 
 def capitalised(text: str) -> str:

@@ -13,9 +13,12 @@ import yaml
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import write_text
-from analysis.base.words import meant
+from analysis.base.models import known
+from analysis.base.words import Spellings, meant
 from analysis.claims.model import NOT_STATED, Report, load_report
-from analysis.schema.factors import TABLE
+from analysis.estimates.measures import MEASURES, SETS
+from analysis.estimates.quantities import QUANTITIES
+from analysis.schema.factors import SPELLINGS, TABLE
 
 _NUMBER = r"([+-]?\d+(?:\.\d+)?)"
 _UNIT = r" ?(%|x|×|times|[A-Za-z]\S*)?"
@@ -24,10 +27,12 @@ _FIGURE = re.compile(
     rf"(?P<words>up to|at least|over|more than|at most|under|less than|almost|nearly|about|around|~)?"
     rf" ?{_NUMBER}(?: ?(?:to|-) ?{_NUMBER})?{_UNIT}"
 )
+NEW = "benchbook claim new"  # the source of what is wrong with a claim that is in no file yet
 _NO_END = (
     "claims cannot be added at its end",
     "let `claims:` be its last key, in block style, or move it aside",
 )
+_ADDS = "; --new adds it"
 _WORDS = ("equal", "different", "rising", "falling")
 _AT_LEAST = ("at least", "over", "more than")
 _AT_MOST = ("at most", "under", "less than")
@@ -108,39 +113,53 @@ def vocabulary(report: Report) -> dict[str, list[Any]]:
 
 
 def check_words(entry: Mapping[str, Any], report: Report, *, new: bool) -> None:
-    """Refuse a topic, factor or level that the report's claims do not use; with `new` only unknown factors.
+    """Refuse a quantity or measure that is none, and a topic, factor or level that the report does not use.
 
-    The entry may be in part. Raises `ConfigError` with one line for each such word, with the nearest one.
+    With `new`, new topics and levels are accepted. The entry may be in part. Raises `ConfigError` with one
+    line for each such word, with the option that gave it and the nearest word.
     """
     levels, factors = vocabulary(report), [row.name for row in TABLE]
     faults = []
+    measures = SETS if entry.get("quantity") == "set" else {**MEASURES, **SETS}
+    for key, words in (("quantity", list(QUANTITIES)), ("variable", sorted(measures))):
+        if key in entry and entry[key] not in words:
+            what = "measure" if key == "variable" else key
+            faults.append(_unknown(f"--{key}", what, entry[key], words))
     if "topic" in entry and entry["topic"] not in topics(report) and not new:
-        faults.append(_unknown("topic", entry["topic"], topics(report)))
-    for name, level in _levels(entry):
+        faults.append(_unknown("--topic", "topic of this report", entry["topic"], topics(report), _ADDS))
+    for option, name, level in _levels(entry):
         if name not in factors:
-            faults.append(_unknown("factor", name, factors))
+            place = option if option == "--select" else "--factor"
+            faults.append(_unknown(place, "factor", name, factors, near=SPELLINGS))
+        elif level in ("", None):
+            faults.append(Fault(option, 0, f"no level of {name} is given", "give one"))
         elif level not in levels.get(name, [level]) and not isinstance(level, int | float) and not new:
-            faults.append(_unknown(f"level of {name}", level, levels[name]))
+            faults.append(_unknown(option, f"level of {name} in this report", level, levels[name], _ADDS))
     if faults:
         raise ConfigError(*dict.fromkeys(faults))  # a factor is named by each of its levels
 
 
-def _levels(entry: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def _levels(entry: Mapping[str, Any]) -> Iterable[tuple[str, str, Any]]:
+    """Yield the levels of an entry, each with its option and its factor."""
     compare = entry.get("compare") or {}
-    named = [*entry.get("select", {}).items()]
-    named += [(compare["factor"], compare[side]) for side in ("treatment", "baseline") if side in compare]
-    named += [(compare["factor"], level) for level in compare.get("order", ())]
-    for name, levels in named:
-        yield from ((name, level) for level in (levels if isinstance(levels, list) else [levels]))
+    named = [("--select", *pair) for pair in entry.get("select", {}).items()]
+    sides = [side for side in ("treatment", "baseline", "order") if side in compare]
+    named += [(f"--{side}", compare["factor"], compare[side] or [""]) for side in sides]
+    for option, name, levels in named:
+        yield from ((option, name, level) for level in (levels if isinstance(levels, list) else [levels]))
 
 
-def _unknown(what: str, word: object, known: Sequence[object]) -> Fault:
-    near = meant(str(word), map(str, known))
+def _unknown(
+    option: str,
+    what: str,
+    word: object,
+    known: Sequence[object],
+    more: str = "",
+    near: Spellings | None = None,
+) -> Fault:
     listed = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
-    new = "" if what == "factor" else "; --new adds it"
-    return Fault(
-        "claim", 0, f"{word!r} is no {what} of this report", f"{near}{' ' * bool(near)}known: {listed}{new}"
-    )
+    asked = meant(str(word), known, spellings=near or {})
+    return Fault(option, 0, f"{word!r} is no {what}", f"{asked} known: {listed}{more}".strip())
 
 
 def as_text(entry: Mapping[str, Any]) -> str:
@@ -177,11 +196,19 @@ def load_with(path: Path, text: str, ids: Sequence[str]) -> Report:
         except ConfigError as error:
             if any(one.found.startswith("did not find") or "YAML" in one.remedy for one in error.faults):
                 raise ConfigError.at(os.path.relpath(path), 0, *_NO_END) from None
-            shown = [Fault(os.path.relpath(path), one.line, one.found, one.remedy) for one in error.faults]
-            raise ConfigError(*shown) from None
+            there = len(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else 0
+            raise ConfigError(*(_placed(one, path, there, ids) for one in error.faults)) from None
     if not set(ids) <= {claim.id for claim in report.claims}:
         raise ConfigError.at(os.path.relpath(path), 0, *_NO_END)
     return report
+
+
+def _placed(fault: Fault, path: Path, there: int, ids: Sequence[str]) -> Fault:
+    """Name the file of a fault, or the command if it is in a claim that the file does not have yet."""
+    found = re.sub(r"^claims\.\d+\.", "", fault.found)
+    if fault.line > there or any(f"claim {name!r}" in found for name in ids):
+        return Fault(NEW, 0, found, fault.remedy)
+    return Fault(os.path.relpath(path), fault.line, fault.found, fault.remedy)
 
 
 def identifier(report: Report, topic: str, statement: str) -> str:
@@ -223,7 +250,6 @@ def path_of(report: str) -> Path:
     path = project.claims(report)
     if not path.is_file():
         there = sorted(one.stem for one in path.parent.glob("*.yaml") if one.stem != "not_testable")
-        near = meant(report, there)
-        remedy = f"known: {', '.join(there)}{f' ({near})' if near else ''}; --title begins a new report"
+        remedy = f"{known(report, there)}; --title begins a new report"
         raise ConfigError.at(os.path.relpath(path), 0, "there is no such report", remedy)
     return path

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.words import meant, table
+from analysis.base.words import table
 from analysis.claims import Report, evaluate, load_report, sentence
 from analysis.claims.model import ALONG_LEVELS
 from analysis.cli import FINE, pasteable
@@ -74,7 +74,7 @@ def _facts(given: dict[str, Any], asking: bool) -> tuple[str, str, str]:
         if not given[key] and asking:
             given[key] = _ask(what, "", _given)
     if missing := [f"--{key}" for key in ("publisher", "date") if not given[key]]:
-        raise ConfigError.at("claim new", 0, f"a new report lacks {', '.join(missing)}", "give them")
+        raise ConfigError.at(sentence.NEW, 0, f"a new report lacks {', '.join(missing)}", "give them")
     return given["title"], given["publisher"], given["date"]
 
 
@@ -84,7 +84,7 @@ def _entry(report: Report, given: dict[str, Any]) -> dict[str, Any]:
     if missing:
         flags = ", ".join(f"--{name}" for name in missing)
         raise ConfigError.at(
-            "claim new", 0, f"lacks {flags}", "give them, or start it on a terminal without --yes"
+            sentence.NEW, 0, f"lacks {flags}", "give them, or start it on a terminal without --yes"
         )
     expect, aggregate = sentence.expectation(given["expect"])
     name = given["id"] or sentence.identifier(report, given["topic"], given["statement"])
@@ -160,6 +160,9 @@ def _asked(given: dict[str, Any], report: Report, *, new: bool) -> dict[str, Any
             answers[key] = _ask(f"{what}{f' ({listed})' if listed else ''}", otherwise, check)
         return str(answers[key])
 
+    def word(key: str) -> Check:
+        return lambda text: sentence.check_words({key: _given(text)}, report, new=new)
+
     def selected(text: str) -> None:
         sentence.check_words({"select": dict(map(_pair, text.split()))}, report, new=new)
 
@@ -168,9 +171,8 @@ def _asked(given: dict[str, Any], report: Report, *, new: bool) -> dict[str, Any
 
     ask("statement", "the sentence, in your words")
     ask("section", "section or slide on which it is", str)
-    topics = sentence.topics(report)
-    ask("topic", "topic", lambda text: sentence.check_words({"topic": text}, report, new=new), topics)
-    quantity = ask("quantity", "what is estimated", _quantity, list(QUANTITIES), "speedup")
+    ask("topic", "topic", word("topic"), sentence.topics(report))
+    quantity = ask("quantity", "what is estimated", word("quantity"), list(QUANTITIES), "speedup")
     if quantity not in ("level", "set"):
         known = list(levels) or [row.name for row in TABLE]
         # A number is a level of every factor: only the factor's name can be wrong.
@@ -181,7 +183,7 @@ def _asked(given: dict[str, Any], report: Report, *, new: bool) -> dict[str, Any
             ask("treatment", "the level that is ahead", of_factor, levels.get(factor, ()))
             ask("baseline", "the level that it is compared with", of_factor, levels.get(factor, ()))
     else:
-        ask("variable", "which measure (docs/reference/measures.md)")
+        ask("variable", "which measure (docs/reference/measures.md)", word("variable"))
     if not answers["select"]:
         answers["select"] = _ask("only these runs, like nodes=32 case=3cars", "", selected).split()
     ask("expect", "the figure as printed: over 5, about 24 %, up to 135, rising", sentence.expectation)
@@ -190,14 +192,8 @@ def _asked(given: dict[str, Any], report: Report, *, new: bool) -> dict[str, Any
 
 def _given(text: str) -> str:
     if not text:
-        raise ConfigError.at("claim new", 0, "nothing is given", "answer, or end with Ctrl-C")
+        raise ConfigError.at(sentence.NEW, 0, "nothing is given", "answer, or end with Ctrl-C")
     return text
-
-
-def _quantity(text: str) -> None:
-    if text not in QUANTITIES:
-        remedy = meant(text, QUANTITIES) or "take one of those in brackets"
-        raise ConfigError.at("claim new", 0, f"{text!r} is no quantity", remedy)
 
 
 def _ask(what: str, otherwise: str, check: Check = str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.models import known
 from analysis.base.words import counted, percent
 from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.built import built
@@ -22,7 +23,7 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
     from analysis.findings.conclusion import TOPICS
 
     if topic is not None and topic not in TOPICS:
-        raise ConfigError.at("--topic", 0, f"unknown topic {topic!r}", f"known: {', '.join(TOPICS)}")
+        raise ConfigError.at("--topic", 0, f"unknown topic {topic!r}", known(topic, TOPICS))
     if not 0 < q < 1:
         raise ConfigError.at("--q", 0, f"{q:g} is no rate", "a number between 0 and 1, like 0.05")
     built([name])
@@ -42,9 +43,9 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
         print("\n".join(_lines(campaign, listed, q, len(found))))
     if write:
         path = project.claims(name)
-        added, known = save(found, campaign, path)
+        added, there = save(found, campaign, path)
         where = os.path.relpath(path)
-        print(f"{where}: {counted(added, 'claim')} added, {known} were there already", file=sys.stderr)
+        print(f"{where}: {counted(added, 'claim')} added, {there} were there already", file=sys.stderr)
     return FINE
 
 

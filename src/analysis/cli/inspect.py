@@ -10,6 +10,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import BenchbookError, ReadError
+from analysis.base.models import known
 from analysis.cli import BAD_INPUT, FINE
 
 MOST_FIGURES = 40  # of one file that are shown
@@ -22,8 +23,7 @@ _ADDITIVE |= {("openatom", "iteration_time")}
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
     """Describe files, by their content or as read by `engine`; return 1 if one is damaged or unknown."""
     if engine is not None and engine not in readers.ENGINES:
-        known = ", ".join(sorted(readers.ENGINES))
-        raise ReadError.at(engine, 0, "is no known engine", f"known engines: {known}")
+        raise ReadError.at("--engine", 0, f"{engine!r} is no engine", known(engine, sorted(readers.ENGINES)))
     described = [_describe(name, engine) for name in files]
     if as_json:
         print(json.dumps(described, indent=1, ensure_ascii=False))

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import known
 from analysis.base.slurm import node_names
 from analysis.cli import BAD_INPUT, FINE, WRONG_USAGE
 from analysis.measure.power.bmc import LOOPBACK
@@ -23,8 +24,8 @@ def meters(cluster: str, nodes: str) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     path = project.root() / "config" / "clusters" / f"{cluster}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml"))) or "none"
-        raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", f"known: {known}")
+        there = sorted(one.stem for one in path.parent.glob("*.yaml"))
+        raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", known(cluster, there))
     silent = 0
     for trial in trials(path, node_names(nodes)):
         for line in _lines(trial):

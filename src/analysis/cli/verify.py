@@ -11,6 +11,7 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import read_json
+from analysis.base.models import known
 from analysis.base.words import counted
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.provenance import manifest, records
@@ -64,8 +65,8 @@ def locate(campaign: str) -> tuple[Path, str]:
     base = project.root()
     folder = project.raw(campaign, base)
     if not CAMPAIGN.fullmatch(campaign) or not folder.is_dir():
-        known = sorted(path.name for path in (base / "data" / "raw").glob("[!.]*") if path.is_dir())
-        remedy = f"known: {', '.join(known) or 'none'}"
+        there = sorted(path.name for path in (base / "data" / "raw").glob("[!.]*") if path.is_dir())
+        remedy = known(campaign, there)
         raise ConfigError.at(f"data/raw/{campaign}", 0, "is no raw campaign", remedy)
     return folder, f"data/raw/{campaign}"
 
@@ -148,7 +149,7 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
     declared = declaration(campaign)
     measured_on = hardware(str(declared.get("hardware", "")), folder / "runs")
     texts = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
-    known = load_applications(base / "config" / "applications")
+    listed = load_applications(base / "config" / "applications")
     about = crate.About(
         name=campaign,
         title=str(declared.get("title", campaign)),
@@ -158,7 +159,7 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
         published=published,
         hardware=measured_on,
         clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
-        applications={name: one.title for name, one in known.items()},
+        applications={name: one.title for name, one in listed.items()},
         sources=_sources(base, campaign, declared, folder),
         version=project.VERSION,
     )

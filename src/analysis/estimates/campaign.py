@@ -23,7 +23,7 @@ from analysis.datasets.published import references
 from analysis.estimates import mixture
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
-from analysis.schema.factors import FACTORS, label
+from analysis.schema.factors import FACTORS, SPELLINGS, label
 from analysis.schema.records import count_of, node_facts
 from analysis.schema.registry import to_dataset
 
@@ -394,7 +394,7 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
             source,
             project.line_of(path, where),
             f"{where[0]}: unknown factor {factor!r}",
-            known(factor, FACTORS),
+            known(factor, FACTORS, spellings=SPELLINGS),
         )
         for where, factor in named.items()
         if factor not in FACTORS

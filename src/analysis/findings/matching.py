@@ -20,7 +20,7 @@ from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.spelling import distinguishing
 from analysis.findings.periods import LAST_WEEK, LATEST, period
-from analysis.schema.factors import BY_NAME, FACTORS, TABLE, labelled
+from analysis.schema.factors import BY_NAME, FACTORS, SPELLINGS, TABLE, labelled
 
 # Levels that a job does not have.
 _NONE = ("", -1)
@@ -124,7 +124,9 @@ def _level(campaign: Campaign, factor: str, text: str) -> Level:
 
 def _check(factor: str, place: str) -> None:
     if factor not in BY_NAME:
-        raise ConfigError.at(place, 0, f"unknown factor {factor!r}", known(factor, FACTORS))
+        raise ConfigError.at(
+            place, 0, f"unknown factor {factor!r}", known(factor, FACTORS, spellings=SPELLINGS)
+        )
 
 
 def _text(level: Level) -> str:

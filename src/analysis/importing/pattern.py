@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from analysis.base.errors import ConfigError
 from analysis.base.words import meant
 from analysis.importing.vocabulary import Value
-from analysis.schema.factors import ALIASES, TABLE
+from analysis.schema.factors import ALIASES, SPELLINGS, TABLE
 
 # A path may also state what the run was made for, its job and its repetition.
 _TYPES = {one.name: one.dtype for one in TABLE} | {"question": "str", "job_id": "str", "repeat": "i4"}
@@ -73,7 +73,7 @@ def factor_name(name: str, source: str) -> str:
     """Return the factor of a name; ConfigError with the nearest one if there is none."""
     name = ALIASES.get(name, name)
     if name not in FACTORS:
-        remedy = meant(name, FACTORS) or f"known: {', '.join(FACTORS)}"
+        remedy = meant(name, FACTORS, spellings=SPELLINGS) or f"known: {', '.join(FACTORS)}"
         raise ConfigError.at(source, 0, f"{name!r} is no factor", remedy)
     return name
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError
-from analysis.base.words import Level
+from analysis.base.words import Level, meant
 from analysis.claims.model import Claim, load_report
 from analysis.claims.needed import Needed, needed
 from analysis.datasets.applications import load_applications
@@ -292,13 +292,16 @@ def _cluster_of(
 
 def find(name: str, base: Path) -> Claim:
     """Return a claim of any report by its id or one of those that it covers."""
+    there: dict[str, Claim] = {}
     for path in sorted((base / "config" / "claims").glob("*.yaml")):
         if path.stem == "not_testable":
             continue
         for claim in load_report(path).claims:
-            if name in (claim.id, *claim.ids):
-                return claim
-    raise ConfigError.at("--claim", 0, f"no claim is called {name!r}", "list them: benchbook verdicts")
+            there |= dict.fromkeys((claim.id, *claim.ids), claim)
+        if name in there:
+            return there[name]
+    remedy = f"{meant(name, there)} `benchbook list claims` lists them".strip()
+    raise ConfigError.at("--claim", 0, f"no claim is called {name!r}", remedy)
 
 
 def _beyond(wanted: Needed) -> list[str]:

@@ -14,7 +14,7 @@ from analysis.base import models, project
 from analysis.base.errors import ConfigError
 from analysis.base.files import write_text
 from analysis.base.models import known
-from analysis.base.words import Level
+from analysis.base.words import Level, meant
 from analysis.datasets.applications import load_applications
 from analysis.measure import record
 from analysis.measure.declare import Family
@@ -283,13 +283,16 @@ def _can_start(base: Path) -> str:
 
 
 def _new_application(wanted: Wanted, of: str, base: Path) -> dict[str, Any]:
-    known = load_applications(base / "config" / "applications").get(of)
+    declared = load_applications(base / "config" / "applications")
+    known = declared.get(of)
     engine = wanted.engine or (known.engine if known else "")
     there = known.launch if known else None
     done = wanted.done or (there.result.text if there else "")
     if len(done) < 3:
         what = "nothing says how to start" if known else "no application is called"
-        remedy = (
+        asked = "" if known else meant(wanted.application, declared)
+        remedy = f"{asked} if not, " if asked else ""
+        remedy += (
             "give --done TEXT, a text in its output after a good run, and --engine READER if one of these "
         )
         remedy += f"reads its output: {', '.join(engines(base))}; {_can_start(base)}"

@@ -301,6 +301,8 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     if one.follows
 }
 ALIASES: Mapping[str, str] = {alias: one.name for one in TABLE for alias in one.aliases}
+# Other words for a factor -> its name; for the nearest name to a wrong word.
+SPELLINGS: Mapping[str, str] = {word: one.name for one in TABLE for word in (one.label, *one.aliases)}
 # The order in which a sentence lists where something holds: the problem, the size, the machine, the software.
 SPOKEN = (
     *("case", "version", "nodes", "ranks", "ranks_per_node", "threads", "concurrent_jobs", "interconnect"),

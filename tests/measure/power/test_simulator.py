@@ -82,7 +82,7 @@ def test_simulator__serves_redfish_and_says_that_it_is_none(served: str, tmp_pat
 
 def test_simulator__watts_when_idle_are_not_more_than_when_busy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["meter-simulator", "--idle", "200", "--busy", "100"]) == 1
-    assert "--idle:0: 200 W when idle and 100 W when busy" in capsys.readouterr().err
+    assert "--idle: 200 W when idle and 100 W when busy" in capsys.readouterr().err
 
 
 CLAIM = """\
