@@ -113,7 +113,7 @@ def vocabulary(report: Report) -> dict[str, list[Any]]:
 
 
 def check_words(entry: Mapping[str, Any], report: Report, *, new: bool) -> None:
-    """Refuse a quantity or measure that is none, and a topic, factor or level that the report does not use.
+    """Refuse an unknown quantity, measure or factor, and a topic or level that the report does not use.
 
     With `new`, new topics and levels are accepted. The entry may be in part. Raises `ConfigError` with one
     line for each such word, with the option that gave it and the nearest word.
