@@ -72,7 +72,7 @@ bench: $(STAMP) ## compare the speed of Benchbook with its peers; writes docs/sc
 	@$(BIN)/python -m benchmarks.table
 
 lab: $(STAMP) ## open notebooks/00-start.ipynb in JupyterLab, after building the datasets that are evidence
-	@$(SNAKEMAKE) evidence
+	@$(SNAKEMAKE) --if-changed evidence
 	@git config filter.benchbook-notebook.clean '"$(CURDIR)/$(BIN)/python" -m analysis.site.kernels.commit --clean' || true
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks/00-start.ipynb
 

@@ -58,7 +58,7 @@ report: found
 \t@echo results/site/index.html
 
 lab: found
-\t@$(PYTHON) workflow/scripts/snakemake_local.py --cores all --one-line --rerun-incomplete evidence
+\t@$(PYTHON) workflow/scripts/snakemake_local.py --if-changed --cores all --one-line --ri evidence
 \t@$(PYTHON) -m jupyterlab notebooks/00-start.ipynb
 
 found:

@@ -4,7 +4,8 @@ It starts faster than the plain command. The Slurm plugin is left out, because i
 second. So is pandas itself, which Snakemake imports to see whether a parameter is a table. And the process
 from which stages are forked imports its modules while Snakemake starts, not afterwards.
 
-With ``--one-line`` it shows its progress in one line, and otherwise only warnings and errors.
+With ``--one-line`` it shows its progress in one line, and otherwise only warnings and errors. With
+``--if-changed`` it ends at once if no source is younger than the last build of all evidence.
 """
 
 from __future__ import annotations
@@ -15,8 +16,17 @@ import logging
 import os
 import pkgutil
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+from analysis.base import project
+
+if "--if-changed" in sys.argv:
+    sys.argv.remove("--if-changed")
+    if not project.changed_since_build(Path.cwd()):
+        sys.exit()
 
 _ALL = pkgutil.iter_modules
 
@@ -89,6 +99,9 @@ def run() -> int:
     return 0
 
 
+# A build of all, which names no target, has all evidence in it.
+whole = sys.argv[-1] in ("--rerun-incomplete", "evidence", "datasets") and "--config" not in sys.argv
+began = time.time_ns()
 if "measure" in sys.argv:  # nothing else may run during a measurement
     status = run()
 else:
@@ -96,6 +109,8 @@ else:
     gc.disable()  # it ends before its garbage matters
     with start():
         status = run()
+if whole and status == 0:
+    project.note_build(Path.cwd(), began)
 # A normal exit would wait for a timer of Snakemake's scheduler and take all down in order: a second in all.
 atexit._run_exitfuncs()
 sys.stdout.flush()

@@ -5,8 +5,9 @@ Snakemake reads this module at every start: nothing slow is imported.
 
 import copy
 import hashlib
+import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from analysis.base.yaml import Where, line_at, read
 CONFIG = Path("config/config.yaml")
 PACKAGE = Path(__file__).parents[1]
 READ = ("base", "schema", "readers", "energy", "model", "datasets")  # rooms that decide what a dataset holds
+# What a build of all evidence leaves, when it was, and what it is made from beside the raw files.
+_BUILT = ("data/processed/*/campaign.nc", "results/verdicts/**/*.json", "results/verdicts.json")
+_STAMP = Path("results", "logs", "evidence.built")
+_SOURCES = ("config", "workflow", "src")
 
 
 def code_files(room: Path) -> list[Path]:
@@ -125,3 +130,38 @@ try:
     VERSION = version("benchbook")
 except PackageNotFoundError:  # a checkout that was never installed
     VERSION = "0+unknown"
+
+
+def changed_since_build(base: Path) -> bool:
+    """Tell whether a source of a project is younger than its last whole build, or an output is missing.
+
+    Times of the file system count too: a copy or an installed release may keep old times of change.
+    """
+    stamp = base / _STAMP
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != _outputs(base):
+        return True
+    since = stamp.stat().st_mtime_ns
+    return any(max(one.st_mtime_ns, one.st_ctime_ns) > since for one in _sources(base))
+
+
+def note_build(base: Path, since: int) -> None:
+    """Note that all is built from sources as they were at a time, in ns since 1970."""
+    stamp = base / _STAMP
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(_outputs(base), encoding="utf-8")
+    os.utime(stamp, ns=(since, since))
+
+
+def _outputs(base: Path) -> str:
+    return "\n".join(sorted(str(path.relative_to(base)) for one in _BUILT for path in base.glob(one)))
+
+
+def _sources(base: Path) -> Iterator[os.stat_result]:
+    data = [path for path in (base / "data").glob("*") if path.name != "processed"]
+    for top in (*(base / name for name in _SOURCES), *data, PACKAGE):
+        for folder, inside, files in os.walk(top, followlinks=True):
+            inside[:] = [name for name in inside if name != "__pycache__"]
+            for name in ("", *files):
+                path = Path(folder, name)
+                if path.exists():  # no link to nowhere
+                    yield path.stat()

@@ -125,7 +125,7 @@ class Campaign:
         """What it is in a few lines: runs, hardware, and the levels of each factor that varies."""
         runs = self.runs
         counted = int(runs["valid"].sum())
-        lines = {"runs": f"{len(runs)}; {counted} count", "hardware": self.hardware}
+        lines = {"runs": f"{counted} of {len(runs)} count", "hardware": self.hardware}
         for factor in FACTORS:
             stated = (
                 runs[factor][runs[factor].notna() & ~runs[factor].isin(["", -1])] if factor in runs else ()
