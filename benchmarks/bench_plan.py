@@ -1,7 +1,9 @@
-"""Seconds of processor time that 5,000 runs take to be planned, and to be planned by Snakemake's dry run.
+"""Processor time that 5,000 runs take to be planned, beside Snakemake's dry run of as many empty jobs.
 
-The aim is 20 s each on a login node. Processor time, since a login node is shared. `--repeats` takes
-another number of runs of each of the hundred cells.
+`benchbook plan` and the dry run of the campaign are each compared with the dry run of a workflow that has one
+rule without a body, and a job of it for each run: bare, and with the log and the resources of a run, of which
+three differ by run. What Snakemake does for those is no work of ours. `--repeats` takes another number of
+runs of each of the hundred cells.
 """
 
 from __future__ import annotations
@@ -33,6 +35,25 @@ launch:
     eth: {partition: slow, environment: {UCX_NET_DEVICES: eth0}}
   applications:
     proxy: {program: /opt/proxy}
+"""
+
+# The least that Snakemake can do for as many jobs, and for as many that request what runs request.
+EMPTY = """\
+rule all:
+    input: expand("done/{{run}}", run=range({runs}))
+
+rule one:
+    output: "done/{{run}}"
+{requests}    shell: ""
+"""
+REQUESTS = """\
+    log: "log/{run}"
+    resources:
+        mpi="srun", disk_mb=1000, mem_mb=1000, runtime=30, cpus_per_task=1, constraint="", slurm_account="",
+        nodes=lambda wildcards: int(wildcards.run) % 5 + 1,
+        tasks=lambda wildcards: int(wildcards.run) % 5 + 1,
+        slurm_partition=lambda wildcards: "batch" if int(wildcards.run) % 2 else "slow",
+        slurm_extra="--exclusive",
 """
 
 CELLS = 100
@@ -72,16 +93,41 @@ def main() -> None:
         (base / "config/clusters/paper.yaml").write_text(CLUSTER, encoding="utf-8")
         (base / "config/campaigns/big.yaml").write_text(CAMPAIGN.format(repeats=repeats), encoding="utf-8")
         dry = ["-m", "snakemake", "-n", "--profile", "slurm", "measure", "--config", "measure=big"]
-        said = timed("benchbook plan", ["-m", "analysis.cli", "plan", "big"], base, runs)
-        if f"of {runs} runs" not in said:
-            raise SystemExit(f"the plan is not of {runs} runs:\n{said}")
-        said = timed("snakemake -n measure", dry, base, runs)
-        if said.count("wildcards: campaign=big, run=") != runs:
-            raise SystemExit(f"the dry run is not of {runs} runs")
+        bare = empty("empty jobs, dry run", base / "bare", runs, "")
+        same = empty("empty jobs that request the same", base / "same", runs, REQUESTS)
+        seconds, said = spent(["-m", "analysis.cli", "plan", "big"], base)
+        counted(said, f"of {runs} runs", 1)
+        shown("benchbook plan", seconds, runs, {"bare": bare})
+        seconds, said = spent(dry, base)
+        counted(said, "wildcards: campaign=big, run=", runs)
+        shown("snakemake -n measure", seconds, runs, {"bare": bare, "requesting": same})
 
 
-def timed(name: str, arguments: list[str], base: Path, runs: int) -> str:
-    """Run a command of Python's, print its processor time, return what it said."""
+def empty(name: str, folder: Path, runs: int, requests: str) -> float:
+    """Return the processor time in s of the dry run of as many empty jobs, and print it."""
+    folder.mkdir()
+    (folder / "Snakefile").write_text(EMPTY.format(runs=runs, requests=requests), encoding="utf-8")
+    seconds, said = spent(["-m", "snakemake", "-n"], folder)
+    counted(said, "wildcards: run=", runs)
+    shown(name, seconds, runs, {})
+    return seconds
+
+
+def counted(said: str, text: str, times: int) -> None:
+    """Stop where an output does not have a text that many times."""
+    if said.count(text) < times:
+        raise SystemExit(f"{text!r} is not {times} times in:\n{said[-1000:]}")
+
+
+def shown(name: str, seconds: float, runs: int, peers: dict[str, float]) -> None:
+    """Print a command's processor time, a run's, and the ratios to those of empty jobs."""
+    ratios = "".join(f", {seconds / peer:.2f} times the {which} empty jobs" for which, peer in peers.items())
+    each = f"{seconds:6.2f} s of processor time for {runs} runs, {1000 * seconds / runs:.2f} ms each"
+    print(f"{name:32s} {each}{ratios}")
+
+
+def spent(arguments: list[str], base: Path) -> tuple[float, str]:
+    """Return the processor time in s of a command of Python's, and what it said."""
     environment = dict(os.environ)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the package's copy would be compiled at each start
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -95,13 +141,10 @@ def timed(name: str, arguments: list[str], base: Path, runs: int) -> str:
         check=False,
     )
     if done.returncode:
-        raise SystemExit(f"{name}: {done.stdout[-1000:]}")
+        raise SystemExit(f"{' '.join(arguments)}: {done.stdout[-1000:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(
-        f"{name:22s} {seconds:6.2f} s of processor time for {runs} runs, {1000 * seconds / runs:.2f} ms each"
-    )
-    return done.stdout
+    return seconds, done.stdout
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis.datasets.run import RunFolder
@@ -21,8 +22,8 @@ def test_micro__a_run_of_imb_has_rows_as_one_of_osu(tmp_path: Path) -> None:
     imb = read(tmp_path / "a", "imb", "Sendrecv", 4, DATA / "imb/suite_openmpi_n4.txt")
     osu = read(tmp_path / "b", "osu", "bw", 2, DATA / "osu/bw_n2.txt")
     assert (imb.row["reason"], imb.faults, osu.row["reason"]) == ("", [], "")
-    assert list(imb.frames["micro"]) == list(osu.frames["micro"])
-    table = imb.frames["micro"].set_index("size")
+    assert list(imb.sizes) == list(osu.sizes)
+    table = pd.DataFrame(imb.sizes).set_index("size")
     # grep ' 65536 ' below "Benchmarking Sendrecv", "#processes = 4"
     assert table.loc[65536, ["latency", "bandwidth"]].tolist() == [901.69, 144.85]
 

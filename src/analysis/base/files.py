@@ -57,16 +57,22 @@ def stored(path: str | Path, most: int = _MOST) -> bytes:
     OSError if it cannot be read, has more than `most` bytes or is no file of a disk. A pipe, a device or a
     file of the kernel may never end, or make the reader wait.
     """
-    _check(path, most)
-    return Path(path).read_bytes()
+    return _checked(path, most).read_bytes()
 
 
-def _check(path: str | Path, most: int = sys.maxsize) -> None:
-    """Raise the OSError of a file that is not read."""
-    state = Path(path).stat()
-    kinds = {stat.S_ISFIFO: "a pipe", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
-    kinds |= {stat.S_ISSOCK: "a socket"}
-    kind = next((kind for test, kind in kinds.items() if test(state.st_mode)), "")
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def _checked(path: str | Path, most: int = sys.maxsize) -> Path:
+    """Return the path of a file that can be read; an OSError if it is not read."""
+    path = path if isinstance(path, Path) else Path(path)  # to make one of a path takes as long as to read
+    state = path.stat()
+    kind = _KINDS.get(stat.S_IFMT(state.st_mode), "")
     # Those of /proc say that they are empty and regular; /proc/kmsg waits for the kernel's next message.
     kind = kind or ("one of the kernel's" if state.st_dev in _kernels() and not state.st_size else "")
     if kind:
@@ -75,6 +81,7 @@ def _check(path: str | Path, most: int = sys.maxsize) -> None:
         size = f"{state.st_size / 1e6:,.0f} MB"
         found = f"has {size}, more than the {most / 1e6:,.0f} MB that are read"
         raise OSError(errno.EFBIG, found, str(path))
+    return path
 
 
 @functools.cache
@@ -169,8 +176,7 @@ class Unpacked(io.RawIOBase):
 
 def opened(path: str | Path) -> IO[bytes]:
     """Open a file to be read as a stream of what it stores, plain or compressed; OSError as of `stored`."""
-    _check(path)
-    file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # the caller's
+    file = _checked(path).open("rb", buffering=0)
     head = file.read(_MARK)
     name = next((name for mark, name in _COMPRESSIONS.items() if head.startswith(mark)), "")
     file.seek(0)
@@ -191,8 +197,7 @@ def pieces(file: IO[bytes], size: int) -> Iterator[bytes]:
 def plain_head(path: str | Path, size: int) -> bytes:
     """Return the first `size` bytes of a file; none if it is compressed, not stored or cannot be read."""
     try:
-        _check(path)
-        with Path(path).open("rb") as file:
+        with _checked(path).open("rb") as file:
             head = file.read(max(size, _MARK))
     except OSError:
         return b""
@@ -201,8 +206,7 @@ def plain_head(path: str | Path, size: int) -> bytes:
 
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
-    _check(path)
-    with Path(path).open("rb") as file:
+    with _checked(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -1,6 +1,7 @@
 """A campaign: all its runs, joined with Slurm's records, as one tree."""
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -122,7 +123,10 @@ def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bo
 
 
 def _folders(raw: Path) -> list[Path]:
-    folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
+    folders: list[Path] = []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        names = sorted(entry.name for entry in os.scandir(raw / "runs") if entry.is_dir())
+        folders = [raw / "runs" / name for name in names]
     if not folders:
         raise ConfigError.at(f"{raw}/runs", 0, "holds no run", "each run is a folder with a run.json")
     return folders
@@ -152,8 +156,9 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     accounts, files, faults = _read_records(raw)
     rows = [run.row for run in found]
     plain = cache(one_line)  # most texts are those of other runs too
+    texts = [name for name, one in registry.declared("runs").items() if one.dtype == "str" and name != "run"]
     for row in (*rows, *(other for run in found for other in run.repeats)):
-        row |= {key: plain(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
+        row |= {name: plain(row[name]) for name in texts if isinstance(row.get(name), str)}
     before = {row["run"]: row["reason"] for row in rows}
     counted = _join_records(rows, _jobs_and_steps(accounts), _to_the_second(found))
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from analysis.base.errors import Fault
@@ -20,21 +19,23 @@ _RANGE = re.compile(r"osu_\w+\b.*?\s(?:-m|--message-size)[ =]?(?:\d+:)?(\d+)(?=\
 _OWN = ("run", "repeat", "order")
 
 
-def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
-    """Make a run's rows of the kind ``micro``, one for each message size, and list what is unclear.
+def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[Columns, list[str]]:
+    """Make a run's columns of the kind ``micro``, a row for each message size, and list what is unclear.
 
     IMB repeats a benchmark with 2, 4, 8, ... of the job's processes. A run is its factors, so its table is
     that of the most processes; the others are in the run's own dataset.
     """
     faults: list[str] = []
     if "size" not in result:  # the proxy's other patterns have one size
-        return pd.DataFrame(), []
+        return {}, []
     if result.attrs["kind"] == "imb":
         result, faults = _chosen(result, row)
-    columns = {"size": result["size"].values}
-    for name in ("latency", "latency_least", "bandwidth"):
-        columns[name] = result[name].values if name in result else np.full(len(columns["size"]), np.nan)
-    return pd.DataFrame(columns | {"run": row["run"], "case": row["case"]}), faults
+    held = result.variables
+    count = len(held["size"])
+    columns = {name: np.full(count, row[name], dtype=object) for name in ("run", "case")}
+    for name in ("size", "latency", "latency_least", "bandwidth"):
+        columns[name] = held[name].values if name in held else np.full(count, np.nan)
+    return (columns if count else {}), faults
 
 
 def _chosen(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[xr.Dataset, list[str]]:

@@ -15,7 +15,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError, sparing
-from analysis.base.files import RECORD, printable, stored, unpacked
+from analysis.base.files import RECORD, entries_below, printable, stored, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -25,7 +25,7 @@ from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.readers.run import ended_well, records
 from analysis.schema.applications import Application
-from analysis.schema.registry import blank
+from analysis.schema.registry import Columns, blank
 
 # A reader that can do without a number still says that it is wrong.
 _WRONG = re.compile(r"contradict|is damaged")
@@ -53,7 +53,8 @@ class RunFolder:
     """The content of one run's folder.
 
     `row` is of kind ``runs``, without its energy; `energy` is that of the power logs in the folder; `frames`
-    has the tables ``calls messages ranks matrix micro``, `files` the rows of the table of files; `datasets`
+    has the tables ``calls messages ranks matrix`` of a profile, `sizes` the columns of ``micro``; `files` has
+    the rows of the table of files; `datasets`
     the long forms as read, ``profile`` and ``result`` where there are any, each read from one of `sources`;
     `repeats` the differences in the rows of further executions in the same job; `faults` one line for each
     fault of a file; `extra` the rest of the record; `contradiction` the reason if the run's own output is the
@@ -64,6 +65,7 @@ class RunFolder:
     row: dict[str, Any]
     energy: RunEnergy = field(default_factory=RunEnergy)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    sizes: Columns = field(default_factory=dict)
     files: list[dict[str, Any]] = field(default_factory=list)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
@@ -169,8 +171,8 @@ def _read_files(
     found: list[_Found] = []
     refused: list[Fault] = []
     record: bool | None = None
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        source = printable(f"{run}/{path.relative_to(folder)}")
+    for below, path in _files(folder):
+        source = printable(f"{run}/{below}")
         entry, content = file_entry(path, f"runs/{source}", run)
         tried: list[str] = []
         with sparing(source) as faults:
@@ -218,9 +220,10 @@ def _datasets(
     data: bytes, source: str, entry: dict[str, Any], tried: list[str], known: Known
 ) -> Iterator[xr.Dataset]:
     """Read a file by every engine that knows it, and note the result in its row."""
-    before = known(entry["checksum"], Path(source).name)
+    name = source.rpartition("/")[2]
+    before = known(entry["checksum"], name)
     found = {one.engine: one.each for one in before or ()}
-    engines = readers.engines_of(data, Path(source).name) if before is None else found
+    engines = readers.engines_of(data, name) if before is None else found
     for engine in readers.without_second_power(engines):
         tried.append(engine)
         each = found[engine] if found else readers.parse_each(data, source, engine=engine)
@@ -250,7 +253,13 @@ def _refused(fault: Fault) -> bytes:
 
 def files_of(folder: Path) -> list[Path]:
     """List the files of a run in their order."""
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path for _, path in _files(folder)]
+
+
+def _files(folder: Path) -> list[tuple[str, Path]]:
+    """List the files of a run in their order, each with its path from there."""
+    names = [name for name, entry in entries_below(folder, tolerant=True) if entry.is_file()]
+    return [(name, folder / name) for name in sorted(names, key=lambda name: name.split("/"))]
 
 
 def checksum(files: Iterable[tuple[str, str]]) -> str:
@@ -278,8 +287,8 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
     if application.engine in micro.ENGINES:
         table, unclear = micro.micro(result, out.row)
         out.faults += unclear
-        if len(table):
-            out.frames["micro"] = table
+        if table:
+            out.sizes = table
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:

@@ -41,7 +41,8 @@ class RunTables:
     @classmethod
     def of(cls, runs: Sequence[RunFolder]) -> RunTables:
         """Put the tables of runs below each other."""
-        found = {kind: _below(runs, kind) for kind in OF_RUNS}
+        found = {kind: _below(runs, kind) for kind in OF_RUNS if kind != "micro"}
+        found["micro"] = _sizes(runs)
         found["runs"] = registry.columns_of([run.row | run.energy.columns() for run in runs], "runs")
         found["files"] = registry.columns_of([file for run in runs for file in run.files], "files")
         return cls(found, [{name: getattr(run, name) for name in _REST} for run in runs])
@@ -106,7 +107,14 @@ class RunTables:
 
 def sizes(runs: Sequence[RunFolder]) -> dict[str, Columns]:
     """Return the table of sizes of each run that has one."""
-    return dict(_by_run(_below(runs, "micro")))
+    return dict(_by_run(_sizes(runs)))
+
+
+def _sizes(runs: Sequence[RunFolder]) -> Columns:
+    found = [run.sizes for run in runs if run.sizes]
+    if not found:
+        return registry.columns([], "micro")
+    return {name: np.concatenate([one[name] for one in found]) for name in registry.declared("micro")}
 
 
 def _below(runs: Sequence[RunFolder], kind: str) -> Columns:

@@ -21,6 +21,7 @@ of a node that another run used at the same time. `RunEnergy.reason` then says s
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -82,9 +83,14 @@ class RunEnergy:
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the kind ``runs``."""
-        whole = ("energy", "mean_power", "idle_power")
-        named = ((name, getattr(self, name)) for name in self.__slots__)
-        return {name if name in whole else f"energy_{name}": value for name, value in named}
+        return {column: getattr(self, name) for name, column in _columns().items()}
+
+
+@cache
+def _columns() -> dict[str, str]:
+    """Return the columns of the kind ``runs`` by the fields of an energy."""
+    whole = ("energy", "mean_power", "idle_power")
+    return {name: name if name in whole else f"energy_{name}" for name in RunEnergy.__slots__}
 
 
 @dataclass(frozen=True, slots=True)

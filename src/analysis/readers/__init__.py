@@ -120,7 +120,7 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
     Its name is used only where content alone cannot tell. A text that none knows by its first 64 KiB is
     searched further.
     """
-    bare = Path(name).name
+    bare = name.rpartition("/")[2]
     for size in (HEAD_BYTES, LONG_HEAD_BYTES):
         head = as_utf8(data[:size])
         found = [one.engine for one in rows() if reader(one.engine).sniff(head, bare)]

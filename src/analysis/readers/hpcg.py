@@ -143,9 +143,13 @@ def _result_values(
     _check(lookup, out)
     if cut:
         faults.damage(cut, "the last line has no end, its value may be cut", "left out")
-    elif not any(closing in entry.key + entry.value for entry in entries for closing in _CLOSINGS):
+    elif not _closed("\n".join(out["entry"] + out["value"])):
         faults.damage(end, "HPCG's closing lines are missing", "the file is cut; kept what is whole")
     return out, faults
+
+
+def _closed(text: str) -> bool:
+    return any(closing in text for closing in _CLOSINGS)
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -242,6 +246,8 @@ def _heads(lines: list[str]) -> Iterator[_Head]:
     """Find where each result begins: by its head or, where that is damaged, by its first section."""
     after = 0  # a section that belongs to a head stands below it
     for at, line in enumerate(lines):
+        if not ("version" in line or line.startswith(("HPCG-Benchmark", "Machine Summary"))):
+            continue
         head = _head(lines, at)
         if head is None and line.startswith(("Machine Summary:", "Machine Summary=")) and at >= after:
             head = _Head(at, at, indented=line[15] == ":")

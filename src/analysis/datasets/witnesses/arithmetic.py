@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -50,10 +51,16 @@ def _values(result: xr.Dataset) -> Values:
     """Return the numbers of an HPCG result by their keys, in their order: coarse grids share theirs."""
     found: dict[str, list[float]] = defaultdict(list)
     for key, text in zip(*(result.variables[name].values for name in ("entry", "value")), strict=True):
-        value = number(str(text))
-        if not math.isnan(value) or is_number(str(text)):
-            found[plain(str(key))].append(value)
+        if (value := _stated(text)) is not None:
+            found[plain(key)].append(value)
     return found
+
+
+@lru_cache(1 << 14)  # the greater part is in other results too
+def _stated(text: str) -> float | None:
+    """Return the number that a text is, not-a-number too; None if it is none."""
+    value = number(text)
+    return None if math.isnan(value) and not is_number(text) else value
 
 
 def _first(values: Values, key: str) -> float:

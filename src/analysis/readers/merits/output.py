@@ -361,10 +361,19 @@ class TextFormat(Format):
     def _groups(self) -> tuple[tuple[bytes, ...], ...]:
         return tuple(self.groups())
 
+    @cached_property
+    def _firsts(self) -> tuple[bytes, ...]:
+        return tuple(dict.fromkeys(group[0] for group in self._groups))
+
     def sniff(self, head: bytes, name: str = "") -> bool:
         """Tell whether some bytes hold one of the program's marks."""
         if self.test:
             return self.test(head)
+        for mark in self._firsts:  # a generator would take longer than the search
+            if mark in head:
+                break
+        else:
+            return False
         there: dict[bytes, bool] = {}  # a banner is in many groups
         for group in self._groups:
             for mark in group:

@@ -111,6 +111,8 @@ def call_name(token: bytes) -> str:
 
 def is_report(data: bytes) -> bool:
     """Tell whether anything marks some bytes as an mpiP report."""
+    if b"@" not in data:
+        return False
     if re.search(rb"^@ mpiP\s*$", data[:4096], re.MULTILINE) or b"\n@ MPIP Build date" in data[:65_536]:
         return True
     return any(kind for kind, _, _ in (_title(data, at) for at in _headings(data)))

@@ -4,18 +4,22 @@ import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import contains
 
 _LINE = re.compile(
     r"^(?:(?P<node>[A-Za-z][\w-]*\d):\s*)?"
     r"(?:(?:\S*pm_counters/)?(?P<name>(?:[a-z]+\d*_)?(?:energy|power))(?:\s++[:=,]?|[:=,])\s*+)?"
     r"(?P<value>\d+)\s*(?P<unit>[JW])(?:\s+(?P<us>\d{15,16})\s*us)?\s*$"
 )
+_ENDS = (b"us\n", b"us\r", b"us ", b"us\t")
+_MARK = re.compile(rb"\d{15}\s*us|pm_counters/")
 
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether these are Cray's power counters."""
-    lines = head.decode(errors="replace").splitlines() if b" us" in head or b"pm_c" in head else []
-    found = (_LINE.match(line) for line in lines if "us" in line or "pm_c" in line)
+    if not contains(head + b"\n", _MARK, *_ENDS, b"pm_counters/"):
+        return False
+    found = map(_LINE.match, head.decode(errors="replace").splitlines())
     return any(m and (m["us"] or "pm_counters/" in m[0]) for m in found)
 
 
