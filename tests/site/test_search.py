@@ -70,6 +70,41 @@ QUERIES = [
 ]
 
 
+# What was misspelt -> what was meant: the same first hit.
+TYPOS = {
+    "infiband": "InfiniBand",
+    "ehternet": "Ethernet",
+    "bandwith": "bandwidth",
+    "latancy": "latency",
+    "enrgy": "energy",
+    "frequncy": "frequency",
+    "nehalm": "Nehalem",
+    "opanfoam": "OpenFOAM",
+    "lammsp": "LAMMPS",
+    "memmory": "memory",
+    "dual rnak": "dual rank",
+    "mpi libary": "MPI library",
+    "alreduce": "Allreduce",
+    "intrconnect": "interconnect",
+    "placment": "placement",
+    "tutorail": "tutorial",
+    "glosary": "glossary",
+    "statistcs": "statistics",
+    "provinance": "provenance",
+    "scalling": "scaling",
+    "sandy brige": "Sandy Bridge",
+    "castpe": "CASTEP",
+    "openatm": "OpenAtom",
+    "archer 2": "ARCHER2",
+    "power metre": "power meter",
+    "contradictons": "contradictions",
+    "infinband fdr 1gbe": "InfiniBand FDR 1GbE",
+    "hpgc": "HPCG",
+    "lsdyna": "LS-DYNA",
+    "proccessor": "processor",
+}
+
+
 def question(entry: dict[str, Any]) -> str:
     """Return the title of a page of the build, or the first heading of its notebook."""
     cells = json.loads((ROOT / "notebooks" / entry["notebook"]).read_text())["cells"]
@@ -133,6 +168,12 @@ def test_search__has_forty_questions() -> None:
 def test_search__spelling_does_not_matter(browser: Browser, text: str, same: str) -> None:
     assert found(browser, text) == found(browser, same)
     assert found(browser, text)[1]
+
+
+@pytest.mark.parametrize(("typed", "meant"), TYPOS.items(), ids=TYPOS)
+def test_search__thirty_typos_find_what_was_meant(browser: Browser, typed: str, meant: str) -> None:
+    assert len(TYPOS) == 30
+    assert found(browser, typed)[1][0] == found(browser, meant)[1][0]
 
 
 def test_search__without_a_hit_gives_the_nearest_and_says_so(browser: Browser) -> None:

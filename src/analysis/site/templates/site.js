@@ -22,6 +22,8 @@
       .replace(/(\d)\s*%/g, "$1%")
       .replace(/(\d)\s*(gbe|gbit)\b/g, "$1$2")
       .match(/[\p{L}\d]+(?:[.,]\d+)*%?/gu) || [];
+  // LS-DYNA is also sought as lsdyna.
+  const joined = (text) => (text.match(/\p{L}{2,}-\p{L}{2,}/gu) || []).map((one) => one.replace("-", "").toLowerCase());
 
   // Words that mean nearly the same to who searches.
   const SYNONYMS = [
@@ -51,7 +53,7 @@
     const entries = raw.entries.map((one) => {
       const weights = new Map();
       const add = (text, weight) => {
-        for (const word of words(text)) weights.set(word, Math.max(weights.get(word) || 0, weight));
+        for (const word of [...words(text), ...joined(text)]) weights.set(word, Math.max(weights.get(word) || 0, weight));
       };
       add(one.body || "", 1);
       add(one.about || "", 3);
@@ -66,16 +68,29 @@
     return { entries, df, synonyms, vocabulary: [...df.keys()] };
   };
 
+  // Letters that are missing, too many, wrong, or two that changed places.
   const distance = (a, b) => {
     if (Math.abs(a.length - b.length) > 2) return 3;
+    let before = [];
     let row = Array.from({ length: b.length + 1 }, (_, i) => i);
     for (let i = 1; i <= a.length; i++) {
       const next = [i];
-      for (let j = 1; j <= b.length; j++)
+      for (let j = 1; j <= b.length; j++) {
         next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
-      row = next;
+        if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) next[j] = Math.min(next[j], before[j - 2] + 1);
+      }
+      [before, row] = [row, next];
     }
     return row[b.length];
+  };
+  // The nearest words to a misspelt one; of equally near ones, those with the same letters.
+  const nearest = (word) => {
+    const letters = [...word].sort().join();
+    const found = index.vocabulary
+      .map((other) => [other, distance(word, other) - 0.5 * ([...other].sort().join() === letters)])
+      .filter(([, far]) => far <= (word.length > 6 ? 2 : 1));
+    const least = Math.min(...found.map(([, far]) => far));
+    return found.filter(([, far]) => far === least);
   };
 
   const COMMON = new Set("a an and are at be by do does for from how in is it of on or per s t than that the to what which with".split(" "));
@@ -84,24 +99,33 @@
   // What a word of the question may be in the index, each with its weight.
   const forms = (word) => {
     const found = new Map([[word, 1]]);
+    const meant = new Map(); // a longer word -> the word that begins it
     if (/^\d+$/.test(word)) found.set(`${word}%`, 0.9);
     for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
     if (word.length >= 3)
       for (const other of index.vocabulary)
         if (other.startsWith(word) && !found.has(other)) found.set(other, 0.5);
     if (![...found.keys()].some((one) => index.df.has(one)) && word.length >= 4)
-      for (const other of index.vocabulary) {
-        const far = distance(word, other);
-        if (far <= (word.length > 6 ? 2 : 1)) found.set(other, 0.4 / far);
+      for (const [other, far] of nearest(word)) {
+        found.set(other, 0.4 / far);
+        for (const longer of index.vocabulary)
+          if (longer.startsWith(other) && !found.has(longer)) {
+            found.set(longer, 0.2 / far);
+            meant.set(longer, other);
+          }
       }
-    // A synonym that is rarer than the word itself must not count more than the word.
+    // A synonym or a longer word that is rarer than the word itself must not count more than the word.
+    const most = (one) => (index.df.has(one) ? rarity(one) : Infinity);
     return [...found]
       .filter(([one]) => index.df.has(one))
-      .map(([one, weight]) => [one, weight * Math.min(rarity(one), index.df.has(word) ? rarity(word) : Infinity)]);
+      .map(([one, weight]) => [one, weight * Math.min(rarity(one), most(word), most(meant.get(one)))]);
   };
 
   const find = (question, most = 15) => {
-    const said = [...new Set(words(question))];
+    const typed = words(question);
+    // "archer 2" is archer2 where that is a word.
+    const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.df.has(typed[i] + typed[i + 1]);
+    const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
     const telling = said.filter((word) => !COMMON.has(word));
     const asked = (telling.length ? telling : said).map(forms);
     const scored = index.entries.map((entry) => {
