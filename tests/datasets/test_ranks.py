@@ -1,9 +1,9 @@
-"""LULESH, cp.x and OpenAtom with more ranks than cores: raw profiles by line tools, dataset and verdict."""
+"""Programs with more ranks than cores: raw profiles by line tools, dataset and verdict."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import median
 
@@ -132,3 +132,51 @@ def test_openatom__calls_and_sizes_are_those_of_the_report() -> None:
     assert told["msgs-grow"].verdict == "cannot tell"
     # Whether messages or collectives take more time is not asked of runs that share their cores.
     assert told["p2p-biggest-overhead"].verdict == "not tested"
+
+
+PLATE = RUNS.parents[1] / "vm-plate" / "runs"
+# xzcat *.ipm.xml.xz | grep -o '<hent .*call="MPI_Send".*' |
+#     awk -F'"' '{ n += $14; b += $6 * $14 } END { print n, b }'
+SENT = {
+    2: (4_856, 82_295_808),
+    3: (8_514, 117_986_816),
+    4: (12_156, 154_652_672),
+    6: (20_694, 201_576_960),
+    8: (29_200, 263_992_064),
+    12: (46_212, 363_005_056),
+    16: (63_224, 458_077_120),
+}
+
+
+@pytest.mark.datasets("vm-plate")
+def test_plate__more_nodes_send_more_messages_and_a_rank_less_data() -> None:
+    found, reduced = defaultdict(set), set[int]()
+    for path in PLATE.glob("*/*.ipm.xml.xz"):
+        nodes = int(path.parent.name.split("-")[2].partition("x")[0])
+        rows = [
+            (call, int(size), int(count)) for call, size, count in HENT.findall(read_bytes(path).decode())
+        ]
+        sent = [(size, count) for call, size, count in rows if call == "MPI_Send"]
+        found[nodes].add((sum(n for _, n in sent), sum(size * n for size, n in sent)))
+        reduced |= {size for call, size, _ in rows if call == "MPI_Allreduce"}
+    assert found == {nodes: {sums} for nodes, sums in SENT.items()}  # both repeats agree
+    assert reduced == {4, 8, 16, 40, 48}
+    counts, per_rank = zip(
+        *((n, total / nodes / 2) for nodes, (n, total) in sorted(SENT.items())), strict=True
+    )
+    assert sorted(counts) == list(counts)
+    assert sorted(per_rank, reverse=True) == list(per_rank)
+    campaign = load_campaign("vm-plate")
+    told = {
+        one.claim: one
+        for report in ("lsdyna2014", "lsdyna2009")
+        for one in evaluate(load_report(ROOT / f"config/claims/{report}.yaml"), campaign)
+    }
+    for claim, tau in (
+        ("lsdyna2014-prof-data-per-rank-falls", -1.0),
+        ("lsdyna2009-prof-msgs-grow-with-nodes", 1.0),
+    ):
+        one = told[claim]
+        assert (one.estimate, one.n, one.verdict) == (tau, 14, "an analogue shows it"), claim
+    short = told["lsdyna2014-prof-allreduce-under-256b"]
+    assert (short.estimate, short.verdict) == (100.0, "an analogue shows it")

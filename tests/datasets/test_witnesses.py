@@ -1070,7 +1070,8 @@ def test_marks__a_script_states_ranks_and_threads(
 
 
 @pytest.mark.parametrize(
-    "campaign", ["vm-hpcg", "vm-exchange", "vm-profiles", "vm-lulesh", "vm-ranks", "vm-water", "vm-openatom"]
+    "campaign",
+    ["vm-hpcg", "vm-exchange", "vm-profiles", "vm-lulesh", "vm-ranks", "vm-water", "vm-openatom", "vm-plate"],
 )
 def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
     campaign: str, base: Path, capsys: pytest.CaptureFixture[str]

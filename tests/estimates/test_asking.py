@@ -31,6 +31,7 @@ SHIPPED = {
     "vm-ranks": (set(), {}),
     "vm-water": (set(), {}),
     "vm-openatom": (set(), {}),
+    "vm-plate": (set(), {}),
 }  # fmt: skip
 
 
