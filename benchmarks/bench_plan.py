@@ -1,7 +1,7 @@
 """Processor time that 5,000 runs take to be planned, beside Snakemake's dry run of as many empty jobs.
 
 `benchbook plan` and the dry run of the campaign are each compared with the dry run of a workflow that has one
-rule without a body, and a job of it for each run: bare, and with the log and the resources of a run, of which
+rule, and a job of it for each run: bare, and with the command, the log and the resources of a run, of which
 three differ by run. What Snakemake does for those is no work of ours. `--repeats` takes another number of
 runs of each of the hundred cells.
 """
@@ -44,8 +44,7 @@ rule all:
 
 rule one:
     output: "done/{{run}}"
-{requests}    shell: ""
-"""
+{requests}"""
 REQUESTS = """\
     log: "log/{run}"
     resources:
@@ -54,6 +53,7 @@ REQUESTS = """\
         tasks=lambda wildcards: int(wildcards.run) % 5 + 1,
         slurm_partition=lambda wildcards: "batch" if int(wildcards.run) % 2 else "slow",
         slurm_extra="--exclusive",
+    shell: "true {wildcards.run:q} > {log:q} 2>&1"
 """
 
 CELLS = 100
@@ -93,7 +93,7 @@ def main() -> None:
         (base / "config/clusters/paper.yaml").write_text(CLUSTER, encoding="utf-8")
         (base / "config/campaigns/big.yaml").write_text(CAMPAIGN.format(repeats=repeats), encoding="utf-8")
         dry = ["-m", "snakemake", "-n", "--profile", "slurm", "measure", "--config", "measure=big"]
-        bare = empty("empty jobs, dry run", base / "bare", runs, "")
+        bare = empty("empty jobs, dry run", base / "bare", runs, '    shell: ""\n')
         same = empty("empty jobs that request the same", base / "same", runs, REQUESTS)
         seconds, said = spent(["-m", "analysis.cli", "plan", "big"], base)
         counted(said, f"of {runs} runs", 1)
