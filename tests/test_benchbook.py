@@ -13,6 +13,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import benchbook
+from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import notebook as pages_notebook
@@ -68,6 +69,28 @@ def test_notebook__a_campaign_without_the_runs_is_one_line_that_names_others(
     shell.run_cell("raise NotCoveredError('no run of x stands for nodes 2')")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "no run of x stands for nodes 2."
+    assert "published-openfoam" in lines[1]
+    assert len(lines) == 2
+
+
+def test_notebook__a_campaign_that_is_not_built_is_one_line_that_names_those_that_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("published-openfoam", "vm-hpcg"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "campaign.nc").touch()
+    monkeypatch.setattr(project, "processed", lambda name, *_: tmp_path / name)
+    shell = InteractiveShell()
+    monkeypatch.setattr(pages_notebook, "get_ipython", lambda: shell)
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebooks/45-scaling.ipynb")
+    pages_notebook._explain_refusals()
+    shell.run_cell("import benchbook; benchbook.open('syn-lsdyna2014')")
+    lines = capsys.readouterr().err.splitlines()
+    # `make report` builds no synthetic campaign.
+    assert lines[0].endswith("syn-lsdyna2014/campaign.nc:0: is not there; build it: make datasets.")
+    able = "Set `campaign` in the first cell to one that is built: "
+    assert lines[1].startswith(able)
+    assert set(lines[1].removeprefix(able).removesuffix(".").split(", ")) <= {"published-openfoam", "vm-hpcg"}
     assert "published-openfoam" in lines[1]
     assert len(lines) == 2
 

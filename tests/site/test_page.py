@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,14 @@ def test_read__shows_an_error_and_says_so_at_the_top(tmp_path: Path) -> None:
     assert "no &lt;runs&gt; left" in page.body[0]
     assert 'role="alert"' in page.body[0]
     assert "\x1b" not in page.body[0]
+
+
+def test_read__no_line_of_an_answer_ends_within_an_option(tmp_path: Path) -> None:
+    said = "Build -O3 is faster than -march=native -funroll-loops, by 16 - 3 (−4 to -5)."
+    page = page_of(tmp_path, code("f()", new_output("execute_result", {"text/markdown": said}), tag="answer"))
+    whole = re.findall(r'<span class="whole">(.*?)</span>', str(page.answer))
+    assert whole == ["-O3", "-march=native", "-funroll-loops"]
+    assert page.answer_text == said
 
 
 def test_read__the_list_of_a_long_answer_waits_behind_its_first_line(tmp_path: Path) -> None:

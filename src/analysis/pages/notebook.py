@@ -15,6 +15,7 @@ from IPython import get_ipython
 from IPython.display import Markdown
 
 from analysis.base import models, project
+from analysis.base.errors import ReadError
 from analysis.base.words import capitalised, displayed
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
@@ -117,7 +118,10 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
 
 
 def _explain_refusals() -> None:
-    """In JupyterLab, let a campaign without the runs for a cell be one line that names those with them."""
+    """In JupyterLab, let a campaign without the runs for a cell be one line that names those with them.
+
+    A campaign that is not built is one line too, with those that are.
+    """
     shell = get_ipython()
     notebook = Path(os.environ.get("JPY_SESSION_NAME", "")).name
     if shell is None or not notebook:
@@ -133,11 +137,17 @@ def _explain_refusals() -> None:
             for page in load_config(path=config)["pages"]
             if page["notebook"] == notebook
         ]
-        names = ", ".join(dict.fromkeys(name for one in able for name in one))
-        remedy = f"Set `campaign` in the first cell to one that has them: {names}." if names else ""
-        print(f"{error}.", remedy or "No campaign here has them.", file=sys.stderr, sep="\n")
+        unbuilt = isinstance(error, ReadError)
+        names = ", ".join(
+            name
+            for name in dict.fromkeys(name for one in able for name in one)
+            if not unbuilt or (project.processed(name) / "campaign.nc").is_file()
+        )
+        which = "is built" if unbuilt else "has them"
+        remedy = f"Set `campaign` in the first cell to one that {which}: {names}." if names else ""
+        print(f"{error}.", remedy or f"No campaign here {which}.", file=sys.stderr, sep="\n")
 
-    shell.set_custom_exc((NotCoveredError,), explain)
+    shell.set_custom_exc((NotCoveredError, ReadError), explain)
 
 
 def notes(campaign: Campaign) -> Markdown:

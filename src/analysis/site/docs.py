@@ -102,6 +102,9 @@ def _read(path: Path, name: str, names: list[str], kind: str) -> Doc:
         "</table>", "</table></div>"
     )
     body = body.replace("<th></th>", "<td></td>")  # nothing to be read out
+    body = re.sub(
+        r"<code>(--?[\w-]{1,24})</code>", r'<code class="whole">\1</code>', body
+    )  # no line ends in it
     return Doc(name, kind, heading[1], _first_sentence(body), Markup(body))
 
 

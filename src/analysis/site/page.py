@@ -265,6 +265,8 @@ def _figure(image: Markup, svg: str, given: str | Markup = "", number: int = 0) 
 _LIST = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*</ul>)", re.DOTALL)
 # A cell of words has room for a few of them in a line: a table may be wider than the page.
 _WORDY = re.compile(r'<td( style="text-align: left")?>([^<]{18,})</td>')
+# A line does not end within an option: -funroll-loops, --yes.
+_OPTION = re.compile(r"(?<=[\s>])(--?[A-Za-z][\w=-]*)(?=[\s<,.;:)])")
 _FOLDED = r'<details class="fold"><summary>\1</summary>\2</details>'
 
 
@@ -272,7 +274,7 @@ def _inline(output: Any, where: str) -> Markup:
     """Render the answer: one paragraph, whatever kind of output it was printed as."""
     data = output.get("data", {})
     if "text/markdown" in data:
-        return Markup(_LIST.sub(_FOLDED, str(rendered(data["text/markdown"], where))))
+        return whole_options(_LIST.sub(_FOLDED, str(rendered(data["text/markdown"], where))))
     if "text/html" in data:
         return _safe(data["text/html"], where)
     text = _strip_ansi(output.get("text") or data.get("text/plain") or "").strip()
@@ -281,6 +283,11 @@ def _inline(output: Any, where: str) -> Markup:
     except (ValueError, SyntaxError):
         value = None
     return Markup("<p>{}</p>").format(value if isinstance(value, str) else text)
+
+
+def whole_options(text: str) -> Markup:
+    """Keep each option of a compiler or a command in one line, in paragraphs without blocks of code."""
+    return Markup(_OPTION.sub(r'<span class="whole">\1</span>', text))
 
 
 def _safe(fragment: str, where: str) -> Markup:
