@@ -127,6 +127,7 @@ def test_claim__an_unknown_factor_is_named_once_and_new_does_not_add_it(
         ({"statement": ""}, "lacks --statement"),
         ({"select": "nodes:4"}, "is no FACTOR=LEVEL"),
         ({"select": "node=4"}, "^--select: 'node' is no factor; is 'nodes' meant"),
+        ({"varying": "rank-per-node"}, "^--varying: .* is no factor; is 'ranks_per_node' meant"),
         ({"variable": "wats"}, "'wats' is no measure"),
         ({"variable": "thoughput"}, "'thoughput' is no measure; is 'throughput' meant?"),
         ({"id": "hpcg2014-ic-fdr-over-1gbe-5x"}, "is used twice"),
@@ -233,6 +234,24 @@ def test_report__a_topic_that_looks_misspelt_is_refused(place: Path) -> None:
     path.write_text(text.replace("topic: placement", "topic: placment", 1), encoding="utf-8")
     with pytest.raises(ConfigError, match="topic 'placment' is used once; is 'placement' meant"):
         load_report(project.claims("house", place))
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_claim__what_changes_with_the_factor_is_named_and_can_be_allowed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = "--report house --statement x --topic scaling --quantity speedup --factor ranks --treatment 2"
+    flags += " --baseline 1 --select nodes=1 --select profiler=none --campaign vm-hpcg"
+    assert cli.main(["claim", "new", *flags.split(), "--expect", "about 1.9"]) == 0
+    out = capsys.readouterr().out
+    assert "; its most similar runs also differ in ranks per node: --varying ranks_per_node allows it" in out
+    more = ["--expect", "about 1.9", "--varying", "ranks_per_node"]
+    assert cli.main(["claim", "new", *flags.split(), *more]) == 0
+    out = capsys.readouterr().out
+    assert "varying: [ranks_per_node]" in out
+    # As the finding of the same runs has it, by a path of its own.
+    (row,) = (line for line in out.splitlines() if line.startswith("vm-hpcg"))
+    assert "1.884× (1.849 to 1.934)" in row
 
 
 @pytest.mark.datasets("vm-hpcg")

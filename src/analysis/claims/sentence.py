@@ -127,6 +127,9 @@ def check_words(entry: Mapping[str, Any], report: Report, *, new: bool) -> None:
             faults.append(_unknown(f"--{key}", what, entry[key], words))
     if "topic" in entry and entry["topic"] not in topics(report) and not new:
         faults.append(_unknown("--topic", "topic of this report", entry["topic"], topics(report), _ADDS))
+    for name in (entry.get("compare") or {}).get("varying", ()):
+        if name not in factors:
+            faults.append(_unknown("--varying", "factor", name, factors, near=SPELLINGS))
     for option, name, level in _levels(entry):
         if name not in factors:
             place = option if option == "--select" else "--factor"

@@ -408,6 +408,8 @@ def _claims(command: Any) -> None:
     for flag, what in flags.items():
         add(f"--{flag}", default="", metavar=flag.upper(), help=what)
     add("--select", action="append", metavar="FACTOR=LEVEL", help="only these runs; may be repeated")
+    what = "a factor that changes with the compared one, as ranks do with nodes; may be repeated"
+    add("--varying", action="append", metavar="FACTOR", help=what)
     what = "preview it on this campaign; may be repeated (default: those of the build)"
     add("--campaign", dest="campaigns", action="append", help=what).completer = _names_of("campaigns")
     add("--new", action="store_true", help="accept a topic or levels that the report does not use yet")

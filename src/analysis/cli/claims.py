@@ -13,10 +13,12 @@ from analysis.claims import Report, evaluate, load_report, sentence
 from analysis.claims.model import ALONG_LEVELS
 from analysis.cli import FINE, pasteable
 from analysis.cli.built import built
-from analysis.estimates.campaign import load_campaign
+from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.contents import load_config
+from analysis.estimates.groups import also_differ
 from analysis.estimates.quantities import QUANTITIES
-from analysis.schema.factors import TABLE
+from analysis.estimates.question import Question
+from analysis.schema.factors import TABLE, label
 
 _CHOICES = 16  # words that a question lists
 Check = Callable[[str], object]  # raises `ConfigError` with what is wrong with an answer
@@ -97,7 +99,8 @@ def _entry(report: Report, given: dict[str, Any]) -> dict[str, Any]:
     if select := dict(_pair(one) for one in given["select"] or ()):
         entry["select"] = select
     if given["factor"]:
-        entry["compare"] = {"factor": given["factor"], **_sides(given)}
+        varying = {"varying": list(given["varying"])} if given["varying"] else {}
+        entry["compare"] = {"factor": given["factor"], **_sides(given)} | varying
     return entry | {"expect": expect}
 
 
@@ -135,7 +138,7 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
         (found,) = (one for one in evaluate(report, loaded) if one.claim == name)
         reasons.append(f"  {campaign}: {found.reason}")
         if found.verdict == "not tested":
-            silent.append(reasons.pop())
+            silent.append(reasons.pop() + _differing(report.claim(name).question, loaded))
         else:
             rows.append(
                 [campaign, found.expected_text, found.estimate_text, str(found.n or ""), found.verdict]
@@ -145,6 +148,15 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
     else:
         print("no campaign of this build tests it:", *silent[:_CHOICES], sep="\n")
     print()
+
+
+def _differing(question: Question, campaign: Campaign) -> str:
+    """Say which factors change with the compared one in all runs, and how the claim allows it."""
+    names = also_differ(question, campaign)
+    if not names:
+        return ""
+    listed, flags = ", ".join(map(label, names)), " ".join(f"--varying {name}" for name in names)
+    return f"; its most similar runs also differ in {listed}: {flags} allows it"
 
 
 def _asked(given: dict[str, Any], report: Report, *, new: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.base.words import Level
@@ -15,6 +16,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS, FOLLOWS
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]
+_SIDES, _MOST_CELLS = 2, 300  # of a comparison; of each, kinds of runs that are looked at
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,29 @@ def strata(
     for named, part in parted(frame, fixed):
         # A time that was not asked for is NaN, which is unlike itself.
         yield {name: "" if pd.isna(level) else level for name, level in named.items()}, part
+
+
+def also_differ(question: Question, campaign: Campaign) -> tuple[str, ...]:
+    """Name the fewest factors that differ, with the compared one, between runs of treatment and baseline.
+
+    Empty if nothing else differs, or a side has no run.
+    """
+    compare = question.compare
+    if compare is None or len(compare.levels) != _SIDES or compare.span is not None:
+        return ()
+    try:
+        frame = measured(question, campaign)
+        levels = _own_levels(compare, campaign, frame, ordered=False)
+    except NotCoveredError:
+        return ()
+    loose = {name for factor in compare.moving for name in (factor, *FOLLOWS.get(factor, ()))}
+    fixed = [factor for factor in FACTORS if factor not in loose and factor in frame]
+    sides = []
+    for own in levels:
+        part = frame[frame[compare.factor].isin(own)][fixed].drop_duplicates().astype(object)
+        sides.append(part.where(part.notna(), "").to_numpy()[:_MOST_CELLS])
+    apart = (tuple(np.flatnonzero(one != other)) for one in sides[0] for other in sides[1])
+    return tuple(fixed[at] for at in min(apart, key=len, default=()))
 
 
 def groups(
