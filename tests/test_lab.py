@@ -16,8 +16,10 @@ from socket import socket
 
 import pytest
 
+from analysis.claims.verdict import Verdict
 from analysis.estimates.campaign import load_campaign
 from analysis.site.kernels import stable
+from benchbook import explorer
 from benchbook.explorer import Explorer, answer
 
 from .browser import CHROMIUM, Browser
@@ -66,6 +68,23 @@ def test_explorer__a_choice_offers_what_the_campaign_has_and_shows_it() -> None:
     one.campaign.value = "vm-profiles"  # its times may not be used
     assert one.factor.options == ()
     assert "`vm-hpcg`" in one.contents()[0].data
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_explorer__lists_only_claims_that_the_campaign_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = dict.fromkeys(("estimate", "low", "high", "expected", "n"))
+    about = {"report": "r", "evidence": "measured", "unit": "", "campaign": "vm-hpcg", "topic": "MPI library"}
+    words = ("cannot tell", "not tested", "inside the band")
+    records = [Verdict(claim=word, verdict=word, **about, **none) for word in words]
+    monkeypatch.setattr(explorer, "read_verdicts", lambda _: records)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/verdicts.json").touch()
+    campaign = load_campaign("vm-hpcg")
+    monkeypatch.setattr(explorer.project, "root", lambda: tmp_path)
+    found = explorer.claims_of(campaign, "mpi")
+    assert found["verdict"].tolist() == ["cannot tell", "possible, not confirmed"]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from IPython.display import SVG, Markdown, display
 from analysis.base import project
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.models import known
+from analysis.base.words import displayed
 from analysis.claims.verdict import read_verdicts
 from analysis.estimates import selection
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
@@ -120,9 +121,9 @@ def claims_of(campaign: Campaign, factor: str) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     topics = BY_NAME[factor].topics
     rows = [
-        (one.report, one.statement, one.verdict, one.estimate_text)
+        (one.report, one.statement, displayed(one.verdict), one.estimate_text)
         for one in read_verdicts(path)
-        if one.campaign == campaign.name and one.topic in topics
+        if one.campaign == campaign.name and one.topic in topics and one.tested
     ]
     return pd.DataFrame(rows, columns=columns)
 
