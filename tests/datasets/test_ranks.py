@@ -172,11 +172,20 @@ def test_plate__more_nodes_send_more_messages_and_a_rank_less_data() -> None:
         for report in ("lsdyna2014", "lsdyna2009")
         for one in evaluate(load_report(ROOT / f"config/claims/{report}.yaml"), campaign)
     }
-    for claim, tau in (
-        ("lsdyna2014-prof-data-per-rank-falls", -1.0),
-        ("lsdyna2009-prof-msgs-grow-with-nodes", 1.0),
+    for claim, tau, said in (
+        (
+            "lsdyna2014-prof-data-per-rank-falls",
+            -1.0,
+            "The data that a rank hands to MPI falls from 2 nodes to 16",
+        ),
+        (
+            "lsdyna2009-prof-msgs-grow-with-nodes",
+            1.0,
+            "The number of messages rises from 2 nodes to 16 nodes",
+        ),
     ):
         one = told[claim]
+        assert one.sentence.startswith(said)
         assert (one.estimate, one.n, one.verdict) == (tau, 14, "an analogue shows it"), claim
     short = told["lsdyna2014-prof-allreduce-under-256b"]
     assert (short.estimate, short.verdict) == (100.0, "an analogue shows it")

@@ -33,6 +33,7 @@ _MEASURES = {
     "call_share": "share of the MPI time", "count_share": "share of the calls",
     "size_share": "share of the messages", "bytes_per_call": "bytes per call",
     "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
+    "rank_bytes": "data that a rank hands to MPI", "message_count": "number of messages",
 }  # fmt: skip
 
 # How a level of a measure is said, with its value, its application and its members.
