@@ -341,7 +341,16 @@ def test_size_histogram__two_sizes_side_by_side_have_upright_labels() -> None:
     assert ",2 KiB," in as_csv(fig, "sizes")
 
 
-@pytest.mark.parametrize(("sizes", "turned"), [((8, 2048), 0), ((512, 1024, 2**20), 0), ((1, 2, 2**20), 45)])
+# The last as LAMMPS sends with 32 ranks: more sizes than are named, so powers of two from 4 B to 64 KiB.
+@pytest.mark.parametrize(
+    ("sizes", "turned"),
+    [
+        ((8, 2048), 0),
+        ((512, 1024, 2**20), 0),
+        ((1, 2, 2**20), 45),
+        ((4, 8, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 40960), 45),
+    ],
+)
 def test_size_histogram__labels_that_would_touch_are_turned(sizes: tuple[int, ...], turned: int) -> None:
     _, ax = figures.new_figure("measured", "mock")
     frame = pd.DataFrame({"size": sizes, "count": 1, "call": "MPI_Send"})

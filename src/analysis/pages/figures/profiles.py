@@ -81,10 +81,10 @@ def size_histogram(frame: pd.DataFrame, *, ax: Axes) -> Axes:
     places = np.array([place[s] for s in sizes] if len(sizes) <= 14 else _powers(positive))
     ticks = sizes if len(sizes) <= 14 else [2 ** int(p) for p in _powers(positive)]
     names = [_binary(float(s)) for s in ticks]
-    # A label is up to a fourteenth of the axis wide; turned, a twenty-fourth; upright, half of that. The
+    # A label is less than a fourteenth of the axis wide; turned, a twenty-fourth; upright, half of that. The
     # larger of two that are closer keeps its.
     gap = np.diff(places).min() / np.ptp(places) if len(ticks) > 1 else 1
-    ax.set_xticks(places, names, rotation=0 if gap >= 1 / 14 else 45 if gap >= 1 / 24 else 90)
+    ax.set_xticks(places, names, rotation=0 if gap > 1 / 14 else 45 if gap >= 1 / 24 else 90)
     for i in np.flatnonzero(np.diff(places) < np.ptp(places) / 48):  # the figure's table keeps its word
         ax.get_xticklabels()[i].set_visible(False)
     ax.set(xlabel="message size", ylabel="messages (count)")
