@@ -93,7 +93,14 @@ print(*(page["name"] for page in load_config()["pages"] if page.get("campaign") 
 
 @pytest.mark.slow
 def test_extend__a_format_a_factor_a_question_and_a_meter(copy: Path) -> None:
-    assert list(PARTS) == ["The example", "A format", "A factor", "A question", "A meter", "Then"]
+    assert list(PARTS) == [
+        "The example",
+        "A format",
+        "A factor",
+        "A question",
+        "A meter",
+        "Test what you added",
+    ]
     counts = [follow(part, copy) for part in ("The example", "A format", "A factor")]
     before = shell(f"{sys.executable} -c '{QUESTIONS}'", copy).split()
     counts += [follow(part, copy) for part in ("A question", "A meter")]

@@ -84,7 +84,12 @@ def test_contents__reads_a_right_configuration_again_and_again(base: Path) -> No
         ("  hpcg2014: [one]", "  hpcg2014: [one]\n  other: [one]", 4, "no claims in config/claims/other"),
         ("a.ipynb", "b.ipynb", 6, "no notebooks/b.ipynb"),
         ("    campaign: one", "    campaign: two", 7, "unknown campaign 'two'; known: one"),
-        ("report: hpcg2014", "report: hpcg", 8, "unknown report 'hpcg'; known: hpcg2014"),
+        (
+            "report: hpcg2014",
+            "report: hpcg",
+            8,
+            "unknown report 'hpcg'; is 'hpcg2014' meant? known: hpcg2014",
+        ),
         ("    notebook: a.ipynb\n", "", 5, "'notebook' is a required property"),
         ("    campaign: one\n", "", 5, "'campaign' is a required property"),
         ("campaigns: [one]", "campaigns: one", 1, "'one' is not of type 'array'; campaigns that come"),

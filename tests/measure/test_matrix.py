@@ -112,8 +112,8 @@ def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expe
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        ("cluster: paper", "cluster: papier", 5, "unknown cluster 'papier'; known: paper"),
-        ("[ompi, mpich]", "[ompi, impi]", 14, "unknown mpi 'impi'; known: ompi, mpich"),
+        ("cluster: paper", "cluster: papier", 5, "unknown cluster 'papier'; is 'paper' meant? known: paper"),
+        ("[ompi, mpich]", "[ompi, impi]", 14, "unknown mpi 'impi'; is 'ompi' meant? known: ompi, mpich"),
         ("interconnect: ib", "interconnect: myri", 8, "unknown interconnect 'myri'; known: ib, eth"),
         ("cpu: new", "placement: spread", 8, "unknown placement 'spread'; known: all-cores, half-sockets"),
         ("[small, large]", "[small, huge]", 13, "alpha has no case 'huge'; known: small, large"),

@@ -78,7 +78,7 @@ def test_measure__without_a_name_or_with_a_bad_campaign_says_so(base: Path, chan
     changed(("mpi: [ompi, mpich]", "mpi: [ompi, impi]"))
     status, said = snakemake(base, "-n", "measure", "--config", "measure=c")
     assert status == 1
-    assert "config/campaigns/c.yaml:14: unknown mpi 'impi'; known: ompi, mpich" in said
+    assert "config/campaigns/c.yaml:14: unknown mpi 'impi'; is 'ompi' meant? known: ompi, mpich" in said
 
 
 @pytest.mark.slow

@@ -260,7 +260,10 @@ def test_workflow__names_the_line_of_a_wrong_configuration(project: Path) -> Non
     (project / "config/config.yaml").write_text(CONFIG.replace("campaign: two", "campaign: tow"))
     done = run_snakemake(project, "-n")
     assert done.returncode == 1
-    assert "config/config.yaml:6: unknown campaign 'tow'; known: one, two" in done.stdout + done.stderr
+    assert (
+        "config/config.yaml:6: unknown campaign 'tow'; is 'two' meant? known: one, two"
+        in done.stdout + done.stderr
+    )
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -29,6 +29,9 @@ from analysis.base.words import meant
 from analysis.base.yaml import Where, line_at, read
 
 REFERENCE = "docs/reference/configuration.md"
+# So alike, a value or key of a file is asked about, in place of what can be written there; and a name, before
+# all that are known.
+_ALIKE, _LISTED = 0.7, 0.65
 _LONGEST = 200  # characters of a value that a message repeats
 
 T = TypeVar("T")
@@ -210,7 +213,7 @@ def known(
 ) -> str:
     """Say in a remedy which names there are, and which of them may have been meant, also by `spellings`."""
     listed = list(names)
-    return f"{meant(name, listed, spellings=spellings or {})} known: {', '.join(listed) or otherwise}".strip()
+    return f"{meant(name, listed, _LISTED, spellings or {})} known: {', '.join(listed) or otherwise}".strip()
 
 
 class _Told(NamedTuple):
@@ -282,7 +285,7 @@ class _Teller:
             expected = re.findall(r"'([^']*)'", context.get("expected") or context["expected_tags"])
             if kind == "union_tag_invalid":
                 where, shown = (*where, "type"), self._shown(context["tag"])
-            near = meant(str(value), expected) if kind == "literal_error" else ""
+            near = meant(str(value), expected, _ALIKE) if kind == "literal_error" else ""
             return _Told(where, line_of, f"{shown} is not one of {expected}", near or hint, True, bool(near))
         if kind == "union_tag_not_found":
             return self._missing("type", where, node)
@@ -303,7 +306,7 @@ class _Teller:
             return self._missing(str(way[0]), where, node)
         if error["type"] == "extra_forbidden":
             known = self._keys(node)
-            remedy = meant(str(way[0]), known) or f"known: {', '.join(known) or 'none'}"
+            remedy = meant(str(way[0]), known, _ALIKE) or f"known: {', '.join(known) or 'none'}"
             return _Told(where, (*where, str(way[0])), f"unknown key {way[0]!r}", remedy)
         key = error["input"] if way[-1] == "[key]" else way[0]
         return _Told(where, (*where, str(key)), f"the key {_shown(key)} is no text", "put it in quotes")

@@ -20,12 +20,12 @@ def meters(cluster: str, nodes: str) -> int:
 
     Raises `ConfigError` if there is no such cluster, or its meters or their secrets cannot be used.
     """
-    # A dump of this process, or of a tool that it runs, would hold the secrets.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     path = project.root() / "config" / "clusters" / f"{cluster}.yaml"
     if not path.is_file():
         there = sorted(one.stem for one in path.parent.glob("*.yaml"))
         raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", known(cluster, there))
+    # A dump of this process, or of a tool that it runs, would hold the secrets.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     silent = 0
     for trial in trials(path, node_names(nodes)):
         for line in _lines(trial):
