@@ -6,9 +6,11 @@ import csv
 import importlib.util
 import lzma
 import shutil
+import sys
 from pathlib import Path
 from statistics import median
 from types import ModuleType
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
@@ -26,7 +28,8 @@ def script(campaign: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with patch.object(sys, "dont_write_bytecode", True):  # its manifest has no such file
+        spec.loader.exec_module(module)
     return module
 
 
