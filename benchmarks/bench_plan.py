@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from benchmarks.bench_import import spent
 
 ROOT = Path(__file__).parents[1]
 
@@ -95,10 +96,10 @@ def main() -> None:
         dry = ["-m", "snakemake", "-n", "--profile", "slurm", "measure", "--config", "measure=big"]
         bare = empty("empty jobs, dry run", base / "bare", runs, '    shell: ""\n')
         same = empty("empty jobs that request the same", base / "same", runs, REQUESTS)
-        seconds, said = spent(["-m", "analysis.cli", "plan", "big"], base)
+        seconds, said = command(["-m", "analysis.cli", "plan", "big"], base)
         counted(said, f"of {runs} runs", 1)
         shown("benchbook plan", seconds, runs, {"bare": bare})
-        seconds, said = spent(dry, base)
+        seconds, said = command(dry, base)
         counted(said, "wildcards: campaign=big, run=", runs)
         shown("snakemake -n measure", seconds, runs, {"bare": bare, "requesting": same})
 
@@ -107,7 +108,7 @@ def empty(name: str, folder: Path, runs: int, requests: str) -> float:
     """Return the processor time in s of the dry run of as many empty jobs, and print it."""
     folder.mkdir()
     (folder / "Snakefile").write_text(EMPTY.format(runs=runs, requests=requests), encoding="utf-8")
-    seconds, said = spent(["-m", "snakemake", "-n"], folder)
+    seconds, said = command(["-m", "snakemake", "-n"], folder)
     counted(said, "wildcards: run=", runs)
     shown(name, seconds, runs, {})
     return seconds
@@ -126,25 +127,21 @@ def shown(name: str, seconds: float, runs: int, peers: dict[str, float]) -> None
     print(f"{name:32s} {each}{ratios}")
 
 
-def spent(arguments: list[str], base: Path) -> tuple[float, str]:
+def command(arguments: list[str], base: Path) -> tuple[float, str]:
     """Return the processor time in s of a command of Python's, and what it said."""
     environment = dict(os.environ)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the package's copy would be compiled at each start
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=base,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)}: {done.stdout[-1000:]}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return seconds, done.stdout
+    path = base / "said.txt"
+
+    def run() -> None:
+        with path.open("w", encoding="utf-8") as said:
+            line = [sys.executable, *arguments]
+            done = subprocess.run(line, cwd=base, env=environment, stdout=said, stderr=said, check=False)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(arguments)}: {path.read_text(encoding='utf-8')[-1000:]}")
+
+    seconds, _ = spent(run)
+    return seconds, path.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":

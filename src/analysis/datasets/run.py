@@ -54,12 +54,11 @@ class RunFolder:
 
     `row` is of kind ``runs``, without its energy; `energy` is that of the power logs in the folder; `frames`
     has the tables ``calls messages ranks matrix`` of a profile, `sizes` the columns of ``micro``; `files` has
-    the rows of the table of files; `datasets`
-    the long forms as read, ``profile`` and ``result`` where there are any, each read from one of `sources`;
-    `repeats` the differences in the rows of further executions in the same job; `faults` one line for each
-    fault of a file; `extra` the rest of the record; `contradiction` the reason if the run's own output is the
-    reason; `damage` the faults of files that are not whole. Only witnesses have use for `marks`, what each
-    file says in passing, and `logs`, the power logs in short.
+    the rows of the table of files; `datasets` the long forms as read, ``profile`` and ``result`` where there
+    are any, each read from one of `sources`; `repeats` the differences in the rows of further executions in
+    the same job; `faults` one line for each fault of a file; `extra` the rest of the record; `contradiction`
+    the reason if the run's own output is the reason; `damage` the faults of files that are not whole. Only
+    witnesses have use for `marks`, what each file says in passing, and `logs`, the power logs in short.
     """
 
     row: dict[str, Any]

@@ -22,7 +22,8 @@ from analysis.energy.attribution import RunEnergy
 from analysis.schema import registry
 from analysis.schema.registry import Columns
 
-OF_RUNS = ("calls", "messages", "ranks", "matrix", "micro")  # the tables that a run's folder has
+_OF_PROFILES = ("calls", "messages", "ranks", "matrix")
+OF_RUNS = (*_OF_PROFILES, "micro")  # the tables that a run's folder has
 # What a run has that is no table.
 _REST = ("sources", "repeats", "faults", "extra")
 _LABELS = b"labels"
@@ -41,8 +42,7 @@ class RunTables:
     @classmethod
     def of(cls, runs: Sequence[RunFolder]) -> RunTables:
         """Put the tables of runs below each other."""
-        found = {kind: _below(runs, kind) for kind in OF_RUNS if kind != "micro"}
-        found["micro"] = _sizes(runs)
+        found = {kind: _below(runs, kind) for kind in _OF_PROFILES} | {"micro": _sizes(runs)}
         found["runs"] = registry.columns_of([run.row | run.energy.columns() for run in runs], "runs")
         found["files"] = registry.columns_of([file for run in runs for file in run.files], "files")
         return cls(found, [{name: getattr(run, name) for name in _REST} for run in runs])

@@ -258,8 +258,6 @@ def _heads(lines: list[str]) -> Iterator[_Head]:
 
 def _head(lines: list[str], at: int) -> _Head | None:
     line = lines[at].rstrip()
-    if line != "HPCG-Benchmark" and "version" not in line:
-        return None
     below = [text.rstrip() for text in lines[at + 1 : at + 3]] + ["", ""]
     if line == "HPCG-Benchmark" and _OLD_VERSION.fullmatch(below[0]):
         release = _OLD_RELEASE.fullmatch(below[1])

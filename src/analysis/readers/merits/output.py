@@ -374,19 +374,12 @@ class TextFormat(Format):
                 break
         else:
             return False
-        there: dict[bytes, bool] = {}  # a banner is in many groups
-        for group in self._groups:
-            for mark in group:
-                if not (there[mark] if mark in there else there.setdefault(mark, mark in head)):
-                    break
-            else:
-                return True
-        return False
+        return any(all(mark in head for mark in group) for group in self._groups)
 
     def parse(self, data: bytes, source: str = "<memory>") -> xr.Dataset:
         """Read an output: kind ``merits``."""
         if not self.sniff(data):
-            firsts = dict.fromkeys(group[0].decode().strip() for group in self.groups())
+            firsts = dict.fromkeys(mark.decode().strip() for mark in self._firsts)
             marks = " or ".join(map(repr, firsts))
             given = self.given or f"the output of {self.tool}"
             raise ReadError.at(source, 0, f"no {marks}", f"give {given}")

@@ -17,7 +17,9 @@ _MOST_GPUS = 64
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether rows begin with nvidia-smi's time and have a power in W, without headings above."""
-    lines = head[:4096].decode(errors="replace").split("\n") if b" W" in head[:4096] else [""]
+    if b" W" not in head[:4096]:
+        return False
+    lines = head[:4096].decode(errors="replace").split("\n")
     return any(map(_ROW.match, lines)) and "timestamp" not in lines[0]
 
 
