@@ -103,7 +103,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
         [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser",
             "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--IdentityProvider.token=here",
-            "--ServerApp.root_dir=notebooks", "--LabApp.news_url=None",
+            "--ServerApp.root_dir=notebooks", *_options(),
         ],
         cwd=project, env=os.environ | own | {"HOME": str(home)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -115,6 +115,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     finally:
         server.terminate()
         server.wait(30)
+
+
+def _options() -> list[str]:
+    """Return the options with which `make lab` starts JupyterLab."""
+    said = subprocess.run(
+        ["make", "--silent", "--eval", "said: ; @printf '%s\\n' $(LAB)", "said"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return said.stdout.splitlines()
 
 
 def _answers(address: str) -> bool:
