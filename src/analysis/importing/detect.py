@@ -15,7 +15,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError
 from analysis.base.files import unpacked
 from analysis.datasets.run import Read
-from analysis.importing import documents, hardware, launch, scheduler, stated
+from analysis.importing import bindings, documents, hardware, launch, scheduler, stated
 from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import search, unknown
@@ -116,6 +116,7 @@ class Observation:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
     batch: str = ""  # the batch system
+    launches: list[bindings.Launch] = field(default_factory=list)  # whose ranks it places on hosts
     cut: bool = False  # whether results of programs that are no benchmark were left out of it
     kept: bool = False  # whether it is in the campaign already, and not in the tree
 
@@ -223,6 +224,7 @@ def _report(data: bytes, source: Observation) -> None:
     ends = data if whole else data[:_BESIDE] + b"\n" + data[-_TAIL:]
     source.reported, source.batch = scheduler.reported(decode(as_utf8(ends)))
     source.job = source.job or str(source.reported.get("job", ""))
+    source.launches = bindings.launches(decode(as_utf8(data))) if bindings.SIGN in data else []
 
 
 def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFiles | None) -> None:

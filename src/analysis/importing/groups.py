@@ -43,6 +43,11 @@ class RunFiles:
         return self.part.engine if self.part else ""
 
     @property
+    def of_job(self) -> list[Observation]:
+        """The files of its job that it shares with the other results of its output."""
+        return [one for one in self.shared if one.job and one.job == self.main.job]
+
+    @property
     def name(self) -> str:
         """What messages call it."""
         return f"{self.main.name} (part {self.number})" if self.number else self.main.name
@@ -336,12 +341,24 @@ def _attach(source: Observation, index: _Index, out: Grouping) -> None:
     if len(found) == 1 and _belongs(source, found[0]) and not source.what.startswith(UTILITY_LOG):
         found[0].files.append(source)
         found[0].main.job = found[0].main.job or source.job
+    elif _is_of_job(source, found):
+        out.shared.append(source)
+        for run in found:
+            run.shared.append(source)
     elif source.role == "beside":
         _share(source, index, out)
     elif source.role == "power":
         out.power.append(source)
     elif source.role == "text":
         out.unplaced[source.name] = source.why
+
+
+def _is_of_job(source: Observation, runs: Sequence[RunFiles]) -> bool:
+    """Tell whether a text is of a job whose output has all of several results, as PBS' standard error is."""
+    mains = {id(run.main) for run in runs}
+    if source.role not in ("beside", "text") or len(runs) < 2 or len(mains) > 1:
+        return False
+    return source.what != "job script" and source.job == runs[0].main.job != "" and _belongs(source, runs[0])
 
 
 def _attach_by_banner(

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base import slurm
-from analysis.importing import launch
+from analysis.importing import bindings, launch
 from analysis.importing.detect import Observation
-from analysis.importing.draft import COUNTS, Draft, Sourced, cell
+from analysis.importing.draft import COUNTS, LAUNCHER, Draft, Sourced, cell
 from analysis.importing.groups import Grouping, RunFiles
 from analysis.importing.inference import infer
 from analysis.importing.options import distinguish_by_options
@@ -126,9 +126,10 @@ def _from_files(
             draft.add(one.facts, one.file.base)
     if run.job and (job := groups.jobs.get(run.job)):
         _from_job(draft, job, job["batch"])
-    for one in (run.main, *run.files):
+    for one in (run.main, *run.files, *run.of_job):
         if one.reported:
             _from_job(draft, one.reported, one.batch)
+    _place_ranks(draft)
     draft.add(run.main.facts, "output")
     for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
         if one.role in ("beside", "text"):
@@ -160,6 +161,20 @@ def _from_files(
     if run.part is not None and run.part.content and draft.application in by_engine.values():
         draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
+
+
+def _place_ranks(draft: Draft) -> None:
+    """Add the hosts on which the launcher placed the ranks; of a larger job these are the run's own."""
+    run = draft.run
+    found = next((one.launches for one in (run.main, *run.files, *run.of_job) if one.launches), [])
+    parts = run.main.parts if run.number else [run.part]
+    ranks = [part.facts.get("ranks") if part is not None else draft.value("ranks") for part in parts]
+    placed = bindings.of_result(found, ranks, max(run.number - 1, 0)) if found else {}
+    nodes = draft.facts.get("nodes")
+    if placed and nodes is not None and nodes.where not in ("output", "profile", "--set", "--table"):
+        for name in ("nodes", "node_list"):
+            draft.facts.pop(name, None)
+    draft.add(placed, LAUNCHER)
 
 
 def _add_start(draft: Draft) -> None:
