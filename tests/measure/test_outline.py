@@ -213,14 +213,14 @@ def test_new_campaign__takes_the_program_in_path(
         ("MPICH Version:      4.0.2\nMPICH Release date: Thu Apr  7 12:34:45 CDT 2022", "MPICH 4.0.2"),
         (
             "MVAPICH2 Version      :\t2.3.7\nMVAPICH2 Release date :\tWed March 02 22:00:00 EST 2022",
-            "MVAPICH2 2.3.7",
+            "MVAPICH 2.3.7",
         ),
         ("Intel(R) MPI Library 2021.6 for Linux* OS\n", "Intel MPI 2021.6"),
         ("HMPT 2.4", ""),
         ("", ""),
     ],
 )
-def test_outline__a_library_is_called_as_it_calls_itself(
+def test_outline__a_library_has_its_family_and_version(
     programs: Path, monkeypatch: pytest.MonkeyPatch, said: str, name: str
 ) -> None:
     monkeypatch.setattr(record, "linked", lambda program, _: {"libmpi.so.40": program})

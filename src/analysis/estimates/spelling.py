@@ -81,13 +81,12 @@ def measure_name(variable: str) -> str:
 
 def display(campaign: Campaign, factor: str, level: Level) -> str:
     """Name a level: by the campaign's `names`, a case as a report spells it, else as the field does."""
-    text = str(level)
-    if (given := campaign.names.get(factor, {}).get(text)) is not None:
+    if given := campaign.own_name(factor, level):
         return given
     for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
-    return campaign.application_name(text) if factor == "application" else display_name(factor, level)
+    return campaign.application_name(str(level)) if factor == "application" else display_name(factor, level)
 
 
 def own_name(campaign: Campaign, factor: str, level: Level) -> str:

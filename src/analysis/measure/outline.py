@@ -16,6 +16,7 @@ from analysis.base.files import write_text
 from analysis.base.models import known
 from analysis.base.words import Level, meant
 from analysis.datasets.applications import load_applications
+from analysis.datasets.witnesses.marks import mpi_libraries
 from analysis.measure import record
 from analysis.measure.declare import Family
 from analysis.measure.nodes import Kind, usual_counts
@@ -33,13 +34,6 @@ _FAMILIES: dict[str, Family] = {
     "": "openmpi",
 }
 _CASE = "${case}"
-# How a library spells its version, by its own word.
-_VERSIONS = {
-    "Open MPI": re.compile(r"Open MPI v([\w.]+)"),
-    "MVAPICH2": re.compile(r"MVAPICH2 Version\s*:\s*([\w.]+)"),
-    "MPICH": re.compile(r"MPICH Version:\s*([\w.]+)"),
-    "Intel MPI": re.compile(r"Intel\(R\) MPI Library ([\w.]+)"),
-}
 _CAMPAIGN = (
     "# The runs to measure: `benchbook plan {name}` lists them, docs/measure.md shows how to start them.\n"
 )
@@ -211,8 +205,7 @@ def library_of(program: str) -> str:
     """Return name and version of the MPI library that a program is linked to; empty if it has none."""
     path = shutil.which(program) or ""
     said = (record.mpi_library(record.linked(path, ""), "") or {}).get("version", "") if path else ""
-    found = ((name, pattern.search(said)) for name, pattern in _VERSIONS.items())
-    return next((f"{name} {match[1]}" for name, match in found if match), "")
+    return " ".join(next(iter(mpi_libraries(said)), ()))
 
 
 def _application_file(name: str, base: Path) -> Path:

@@ -31,12 +31,11 @@ _TOOK = re.compile(r"^exit (\d+) +seconds ([\d.]+)$|^real\s+(?:(\d+)m)?([\d.]+)s
 _LAUNCH = re.compile(r"^(?!\s*#)[^\n]*?\b(?:mpirun|mpiexec|orterun|aprun|srun)[.\w]*[ \t](.*)$", re.MULTILINE)
 _RANKS = re.compile(r"(?<!\S)(?:-np?|--ntasks)[ =]?(\d+)(?!\S)")
 _THREADS = re.compile(r"^[ \t]*(?:export[ \t]+)?OMP_NUM_THREADS=(\d+)[ \t]*$", re.MULTILINE)
-LIBRARIES = (
+_LIBRARIES = (
     ("Open MPI", re.compile(r"(?:Open MPI[ )/:v-]{1,4}|openmpi[-/]|\bompi[-/])v?(\d+\.\d+(?:\.\d+)?)", re.I)),
     ("MPICH", re.compile(r"(?<![a-z])mpich(?:2?[-/_ ]| Version:\s+)v?(\d+\.\d+(?:\.\d+)?)", re.I)),
-    ("MVAPICH", re.compile(r"mvapich2?[-/_ ]v?(\d+\.\d+(?:\.\d+)?)", re.I)),
+    ("MVAPICH", re.compile(r"mvapich2?(?:[-/_ ]| Version\s*:\s*)v?(\d+\.\d+(?:\.\d+)?)", re.I)),
     ("Intel MPI", re.compile(r"(?:intel ?mpi|impi)[-/_ ]v?(\d{1,4}\.\d+(?:\.\d+)?)|Intel\(R\) MPI Library (?:for \S+ OS, )?(?:Version )?(\d{4}\.\d+|\d{4} Update \d+)", re.I)),  # noqa: E501
-    ("GCC", re.compile(r"\bg(?:cc|fortran|\+\+)[-/ ](?:\([^)]*\) )?v?(\d+(?:\.\d+){1,2})", re.I)),
 )  # fmt: skip
 
 
@@ -79,7 +78,7 @@ def marks(data: bytes, name: str) -> Marks:
         tuple(dict.fromkeys(stamps)),
         tuple(dict.fromkeys(jobs)),
         tuple(dict.fromkeys(_WROTE.findall(text))),
-        tuple(libraries(text)),
+        tuple(mpi_libraries(text)),
         max(calls, default=-1),
         _took(text),
         *(_launched(text) if text.startswith("#!") else ((), ())),
@@ -93,11 +92,11 @@ def _launched(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sorted(ranks)), tuple(sorted(map(int, set(_THREADS.findall(text)))))
 
 
-def libraries(text: str) -> list[tuple[str, str]]:
-    """Return the families and versions of libraries and compilers that a text names."""
+def mpi_libraries(text: str) -> list[tuple[str, str]]:
+    """Return the families and versions of MPI libraries that a text names."""
     found = [
         (family, next(filter(None, match.groups())))
-        for family, pattern in LIBRARIES
+        for family, pattern in _LIBRARIES
         for match in pattern.finditer(text)
     ]
     return list(dict.fromkeys(found))

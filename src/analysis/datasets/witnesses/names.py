@@ -10,10 +10,9 @@ import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
-from analysis.datasets.witnesses.marks import libraries
+from analysis.datasets.witnesses.marks import mpi_libraries
 from analysis.schema.records import section
 
-_MPI = ("Open MPI", "MPICH", "MVAPICH", "Intel MPI")
 # Gbit/s by grade of InfiniBand, four lanes.
 _GRADES = {"sdr": 8, "ddr": 16, "qdr": 32, "fdr": 56, "edr": 100, "hdr": 200, "ndr": 400, "xdr": 800}
 _RATE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)[- ]?g(?:b|be|bps|bit|bits|bit/s)?(?![a-z])", re.IGNORECASE)
@@ -44,14 +43,14 @@ def _texts(run: Testimony) -> Iterator[tuple[str, str]]:
 def libraries_named(case: Hearing) -> Iterator[Fault]:
     """Find runs whose command, modules, libraries or output name another library or version."""
     for run in case.runs:
-        said = [one for one in libraries(str(run.row["mpi"])) if one[0] in _MPI]
+        said = mpi_libraries(str(run.row["mpi"]))
         if len(said) != 1:
             continue
         (family, version), seen = said[0], list[tuple[str, str, str]]()
         for where, text in _texts(run):
-            seen += [(where, *one) for one in libraries(text) if one[0] in _MPI]
+            seen += [(where, *one) for one in mpi_libraries(text)]
         for file, mark in run.marks.items():
-            seen += [(file, *one) for one in mark.libraries if one[0] in _MPI]
+            seen += [(file, *one) for one in mark.libraries]
         by: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for where, other, number in seen:
             by[where].append((other, number))
