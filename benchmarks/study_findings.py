@@ -24,7 +24,8 @@ import xarray as xr
 
 from analysis.base.words import percent
 from analysis.claims.model import Claim, Expectation
-from analysis.claims.verdicts import AGREES, DISAGREES, FAILS, HOLDS, resolve
+from analysis.claims.rules import FAILS, HOLDS
+from analysis.claims.verdicts import AGREES, DISAGREES, resolve
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import MARGIN
 from analysis.estimates.quantities import findings

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from analysis.claims.model import Claim, Expectation
-from analysis.claims.verdicts import (
+from analysis.claims.rules import (
     DIRECTION_LARGER,
     DIRECTION_OPEN,
     DIRECTION_SMALLER,

@@ -15,7 +15,7 @@ from analysis.base.errors import BenchbookError
 from analysis.base.words import number, stop
 from analysis.claims import evaluate, verdict_table
 from analysis.claims.model import load_report
-from analysis.claims.verdicts import expected_text
+from analysis.claims.rules import expected_text
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.stats import Estimate
 from analysis.schema import storage

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.base import project
 from analysis.claims.model import Claim, load_report
-from analysis.claims.verdicts import judge
+from analysis.claims.rules import judge
 from analysis.estimates.finding import Finding
 from analysis.estimates.stats import Estimate
 from tests.estimates.hand import campaign, repeats, verdict

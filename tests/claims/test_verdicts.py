@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from analysis.claims.model import Claim
-from analysis.claims.verdicts import RANKING, estimate_text, judge, p_value, words
+from analysis.claims.rules import estimate_text, judge, p_value
+from analysis.claims.verdicts import RANKING, words
 from analysis.estimates import stats
 from analysis.estimates.finding import Finding
 from analysis.estimates.stats import Equivalence, Estimate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.base import project
-from analysis.claims.verdicts import RULES
+from analysis.claims.rules import RULES
 from analysis.estimates.quantities import QUANTITIES
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.claims.verdicts import HOLDS
+from analysis.claims.rules import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.estimates.finding import IN_ORDER, LIMITED, UNKNOWN_ORDER, places_in_time

@@ -12,8 +12,8 @@ from analysis.claims import intervals as arithmetic
 from analysis.claims.intervals import PrintedRange
 from analysis.claims.model import Claim, load_report
 from analysis.claims.relations import FACTOR, Audit, Move, Relation, Sides, load_audit, moves
+from analysis.claims.rules import expected_text
 from analysis.claims.verdict import Verdict, finite
-from analysis.claims.verdicts import expected_text
 
 CONSISTENT = "consistent"
 # It agrees, but would have agreed whatever had been printed, or had an assumption to blame.

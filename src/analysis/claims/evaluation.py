@@ -11,21 +11,9 @@ from analysis.base.processes import by_dask_wanted, in_parallel
 from analysis.base.words import displayed
 from analysis.claims import bands, distance, simulated
 from analysis.claims.model import Claim, Expectation, Report
+from analysis.claims.rules import FAILS, HOLDS, UNKNOWN, band, estimate_text, unit_of
 from analysis.claims.verdict import Verdict, finite
-from analysis.claims.verdicts import (
-    AGREES,
-    FAILS,
-    HOLDS,
-    NOT_TESTED,
-    SOURCE_KINDS,
-    UNKNOWN,
-    band,
-    described,
-    estimate_text,
-    resolve,
-    unit_of,
-    words,
-)
+from analysis.claims.verdicts import AGREES, NOT_TESTED, SOURCE_KINDS, described, resolve, words
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.measures import MEASURES

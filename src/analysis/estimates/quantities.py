@@ -5,7 +5,7 @@ it). Several strata mean that the campaign varies something the question does no
 is estimated by itself and the question's ``aggregate`` says whether all must agree or the best counts.
 
 A new one is a function from question and campaign to findings, a `Quantity` in `QUANTITIES`, and the rule
-by which its findings are judged (`analysis.claims.verdicts`).
+by which its findings are judged (`analysis.claims.rules`).
 """
 
 import itertools

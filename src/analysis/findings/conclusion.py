@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, capitalised
 from analysis.claims.model import Claim, Expectation
-from analysis.claims.verdicts import HOLDS, resolve
+from analysis.claims.rules import HOLDS
+from analysis.claims.verdicts import resolve
 from analysis.estimates.asking import ASKS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, first_levels, varying

@@ -12,7 +12,7 @@ from analysis.base.words import attached, displayed, number, significant
 from analysis.claims import bands
 from analysis.claims.distance import SPEEDUPS
 from analysis.claims.model import Claim, Report
-from analysis.claims.verdicts import expected_text, unit_of
+from analysis.claims.rules import expected_text, unit_of
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.stats import Estimate
 from analysis.model.inputs import load

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from analysis.base.words import Level, attached, counted, significant
 from analysis.claims import Verdict
 from analysis.claims.distance import LOOK_UP
-from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
+from analysis.claims.rules import FAILS, HOLDS
+from analysis.claims.verdicts import SOURCE_WORDS
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES, display_unit

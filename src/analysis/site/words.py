@@ -6,8 +6,9 @@ from typing import Literal
 
 from analysis.base.words import displayed
 from analysis.claims.distance import LOOK_UP
+from analysis.claims.rules import FAILS, HOLDS
 from analysis.claims.simulated import FORBIDS, PERMITS
-from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
+from analysis.claims.verdicts import SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
 
 SCALES = ("ratio", "share", "level", "set", "word")

@@ -6,8 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from analysis.base.words import displayed
+from analysis.claims.rules import FAILS, HOLDS
 from analysis.claims.simulated import FORBIDS, PERMITS
-from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
+from analysis.claims.verdicts import SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
 from analysis.pages.figures.points import wrapped
 from analysis.pages.figures.style import (
