@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.measure import progress
+from analysis.measure.cost import cost, print_plan
 from analysis.measure.declare import load
 from analysis.measure.job import allocate
 from analysis.measure.matrix import expand
-from analysis.measure.progress import cost
 from analysis.measure.workflow import requested
 from analysis.schema.factors import FACTORS
 
@@ -356,7 +355,7 @@ def test_show__plan_of_a_campaign_that_was_changed_after_half_its_runs(
         (folder / "run.json").touch()
     adaptive = ("repeats: 3", "repeats: {within: 5%, most: 30}")
     changed(adaptive, ("[ompi, mpich]", "mpich"))
-    assert progress.print_plan("c") == 0
+    assert print_plan("c") == 0
     out = capsys.readouterr().out.splitlines()
     # Of one library 5 cells stay: 6 repeats each at first, 3 of them are there, and 15 runs of the other.
     assert "measured: 15 of 30 runs" in out
@@ -373,5 +372,5 @@ def test_show__plan_of_a_campaign_that_was_changed_after_half_its_runs(
     )
     assert out[-1] == "start: snakemake --profile slurm measure --config measure=c"
     changed(("scheduler: slurm", "scheduler: none"), file="clusters/paper")
-    assert progress.print_plan("c") == 0
+    assert print_plan("c") == 0
     assert capsys.readouterr().out.endswith("start: snakemake --cores all measure --config measure=c\n")

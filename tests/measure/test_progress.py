@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from analysis.measure import folders, progress
+from analysis.measure.cost import duration
 from analysis.measure.matrix import MatrixPlan, Run, expand
-from analysis.measure.progress import Observer, Progress, Watch, duration, sentence
+from analysis.measure.progress import Observer, Progress, Watch, sentence
 
 from .conftest import Changed, squeue
 

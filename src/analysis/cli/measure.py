@@ -10,9 +10,9 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known
 from analysis.base.slurm import node_names
 from analysis.cli import BAD_INPUT, FINE, WRONG_USAGE
+from analysis.measure.cost import print_plan
 from analysis.measure.power.bmc import LOOPBACK
 from analysis.measure.power.kinds import MeterCheck, trials
-from analysis.measure.progress import print_plan
 
 
 def meters(cluster: str, nodes: str) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.claims import Verdict
-    from analysis.measure.progress import Cost
+    from analysis.measure.cost import Cost
     from analysis.site.build import Front
 
 CONFIG = "config/config.yaml"  # `project.CONFIG`: importing that is most of a stage's start

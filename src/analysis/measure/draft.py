@@ -20,6 +20,7 @@ from analysis.estimates import confounding
 from analysis.estimates.finding import Cell, Confounded
 from analysis.estimates.stats import MIN_REPEATS
 from analysis.measure.cores import PLACEMENTS
+from analysis.measure.cost import Cost, cost
 from analysis.measure.declare import PRESETS, Family, Presets, load
 from analysis.measure.matrix import expand
 from analysis.measure.nodes import Kind
@@ -33,7 +34,6 @@ from analysis.measure.outline import (
     family_of,
     one_or_list,
 )
-from analysis.measure.progress import Cost, cost
 from analysis.schema.applications import Application, ApplicationLaunch
 from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, CampaignFile
 from analysis.schema.factors import BY_NAME, is_known, label
