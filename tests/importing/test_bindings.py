@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.importing import bindings
-from analysis.importing.bindings import Launch
+from analysis.importing.bindings import Bindings
 
 from .test_import import Imported, imported, log, project
 
@@ -42,20 +42,23 @@ def several(*ranks: int) -> str:
     ],
 )
 def test_launches__each_form_of_the_line_names_host_and_rank(line: str, rank: int) -> None:
-    assert bindings.launches(f"make: warning\n{line}\n") == [Launch(rank + 1, frozenset({"cn01.local"}))]
+    assert bindings.launches(f"make: warning\n{line}\n") == [Bindings(rank + 1, frozenset({"cn01.local"}))]
 
 
 def test_launches__a_rank_that_comes_again_begins_the_next_and_lines_of_two_hosts_mix() -> None:
     lines = bound(4, "cn01", "cn02").splitlines(keepends=True)
     text = "".join((lines[0], lines[2], lines[3], lines[1])) + bound(2, "cn03")
-    assert bindings.launches(text) == [Launch(4, frozenset({"cn01", "cn02"})), Launch(2, frozenset({"cn03"}))]
+    assert bindings.launches(text) == [
+        Bindings(4, frozenset({"cn01", "cn02"})),
+        Bindings(2, frozenset({"cn03"})),
+    ]
 
 
 def test_of_result__without_its_own_launch_all_of_as_many_ranks_must_agree() -> None:
     pair, single, other = (
-        Launch(4, frozenset({"a", "b"})),
-        Launch(4, frozenset({"a"})),
-        Launch(2, frozenset({"b"})),
+        Bindings(4, frozenset({"a", "b"})),
+        Bindings(4, frozenset({"a"})),
+        Bindings(2, frozenset({"b"})),
     )
     assert bindings.of_result([pair, single], [4, 4], 1) == {"nodes": 1, "node_list": "a", "ranks": 4}
     assert bindings.of_result([pair, single, other], [4, 2], 0) == {}

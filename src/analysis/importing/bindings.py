@@ -16,19 +16,19 @@ _LINE = re.compile(
 SIGN = b"ank 0 "  # of the line of the first rank
 
 
-class Launch(NamedTuple):
+class Bindings(NamedTuple):
     """A launch: its number of ranks, and the hosts on which they ran."""
 
     ranks: int
     hosts: frozenset[str]
 
 
-def launches(text: str) -> list[Launch]:
+def launches(text: str) -> list[Bindings]:
     """Return the launches whose ranks a text places, in their order; those of which a rank is missing too.
 
     A rank that comes again begins the next launch.
     """
-    return [Launch(max(ranks) + 1, frozenset(ranks.values())) for ranks in _placed(text)]
+    return [Bindings(max(ranks) + 1, frozenset(ranks.values())) for ranks in _placed(text)]
 
 
 def _placed(text: str) -> Iterator[dict[int, str]]:
@@ -44,7 +44,7 @@ def _placed(text: str) -> Iterator[dict[int, str]]:
         yield ranks
 
 
-def of_result(found: Sequence[Launch], ranks: Sequence[int | None], at: int) -> dict[str, Any]:
+def of_result(found: Sequence[Bindings], ranks: Sequence[int | None], at: int) -> dict[str, Any]:
     """Return nodes, hosts and ranks of one of the results of a job, as far as its launches agree on them.
 
     Parameters

@@ -116,7 +116,7 @@ class Observation:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
     batch: str = ""  # the batch system
-    launches: list[bindings.Launch] = field(default_factory=list)  # whose ranks it places on hosts
+    launches: list[bindings.Bindings] = field(default_factory=list)  # whose ranks it places on hosts
     cut: bool = False  # whether results of programs that are no benchmark were left out of it
     kept: bool = False  # whether it is in the campaign already, and not in the tree
 
