@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from analysis.base import models, project
-from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import OF_DRAWS, known, one_or_more
 from analysis.base.words import Level, in_order
 from analysis.base.yaml import Where
@@ -418,11 +418,10 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     if faults := unknown_factors(declared, path, str(path)):
         raise ConfigError(*faults)
     tree = project.processed(name, base) / "campaign.nc"
-    if declared.evidence == "synthetic" and not tree.is_file():  # `make report` builds none of these
-        raise ReadError.at(str(tree), 0, "is not there", "build it: make datasets")
+    build = "make datasets" if declared.evidence == "synthetic" else "make report"
     return Campaign(
         name=name,
-        tree=storage.read_tree(tree),
+        tree=storage.read_tree(tree, build=build),
         title=declared.title,
         evidence=declared.evidence,
         hardware=hardware(declared.hardware, project.raw(name, base) / "runs"),

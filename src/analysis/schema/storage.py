@@ -42,6 +42,7 @@ _NETCDFS_OWN = {
     "_nc3_strict",
 }
 # Before the name of a variable that is not along the dimension of that name.
+_BUILD = "make report"  # what makes a file that is not there
 _OTHERWISE = "_nc4_non_coord_"
 _NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
@@ -101,24 +102,25 @@ def _apart(write: Callable[[], None]) -> None:
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:
     """Read one dataset, by default the root's, into memory, checked; faults as of `read_tree`."""
-    (ds,) = _stored(path, [group or "/"]).values()
+    (ds,) = _stored(path, [group or "/"], _BUILD).values()
     registry.check(ds, str(path))
     return ds
 
 
-def read_tree(path: str | Path, groups: Collection[str] | None = None) -> xr.DataTree:
+def read_tree(path: str | Path, groups: Collection[str] | None = None, *, build: str = _BUILD) -> xr.DataTree:
     """Read a file of groups into memory as a DataTree, each group checked: ReadError, or SchemaError.
 
     `groups` that are named must be there; the root's attributes come with them. By default all are read.
+    `build` is the command that makes the file.
     """
-    nodes = _stored(path, None if groups is None else ["/", *groups])
+    nodes = _stored(path, None if groups is None else ["/", *groups], build)
     for name, ds in nodes.items():
         if ds.variables:
             registry.check(ds, f"{path}:{name}")
     return xr.DataTree.from_dict(nodes)
 
 
-def _stored(path: str | Path, groups: Collection[str] | None) -> dict[str, xr.Dataset]:
+def _stored(path: str | Path, groups: Collection[str] | None, build: str) -> dict[str, xr.Dataset]:
     """Read groups, by default all: their paths, parents before children, and their datasets."""
     nodes: dict[str, xr.Dataset] = {}
     try:
@@ -129,8 +131,8 @@ def _stored(path: str | Path, groups: Collection[str] | None) -> dict[str, xr.Da
     # What HDF5 says of damage comes as any of these.
     except (OSError, LookupError, ValueError, RuntimeError, TypeError, MemoryError) as error:
         if not Path(path).exists():
-            raise ReadError.at(str(path), 0, "is not there", "build it: make report") from None
-        raise ReadError.at(str(path), 0, f"cannot be read ({error})", "rebuild it: make report") from error
+            raise ReadError.at(str(path), 0, "is not there", f"build it: {build}") from None
+        raise ReadError.at(str(path), 0, f"cannot be read ({error})", f"rebuild it: {build}") from error
     return nodes
 
 
