@@ -1,6 +1,6 @@
 """Where Open MPI ran the ranks of each launch, as ``--report-bindings`` prints it on standard error.
 
-PBS writes that into a file of its own beside the output, and a job may launch many programs.
+PBS writes that into a file next to the output, and a job may launch many programs.
 """
 
 import re
