@@ -24,7 +24,7 @@ class Bindings(NamedTuple):
 
 
 def launches(text: str) -> list[Bindings]:
-    """Return the launches whose ranks a text places, in their order; those of which a rank is missing too.
+    """Return the launches whose ranks a text places, in their order, even if a rank is missing.
 
     A rank that comes again begins the next launch.
     """
