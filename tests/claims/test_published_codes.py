@@ -1,8 +1,12 @@
-"""Verdicts by runs of LS-DYNA, OpenFOAM, CASTEP and VASP, recomputed from tables without reader or engine."""
+"""Verdicts by runs of LS-DYNA, OpenFOAM, CASTEP, VASP, GROMACS and HPCG, recomputed from their tables."""
 
 from __future__ import annotations
 
 import csv
+import io
+import lzma
+from collections import defaultdict
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 
@@ -20,7 +24,9 @@ from analysis.schema.campaigns import CampaignFile
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     found = {}
-    for name in ("published-openfoam", "published-plane-waves", "published-lsdyna"):
+    for name in (
+        "published-openfoam", "published-plane-waves", "published-steps", "hpcg-outputs", "published-lsdyna",
+    ):  # fmt: skip
         folder = tmp_path_factory.mktemp(name)
         ingest(project.raw(name), folder)
         tree = storage.read_tree(folder / "campaign.nc")
@@ -139,3 +145,60 @@ def test_evaluate__full_nodes_with_vasp_by_hand(told: dict[str, Verdict]) -> Non
     assert min(leads) == pytest.approx(1191.8 / 1651.3, abs=1e-3)
     found = told["openatom2010-place-full-nodes-best-fixed-n"]
     assert (found.estimate, found.n) == (pytest.approx(median(leads)), len(leads))
+
+
+def taus(of: str) -> list[float]:
+    """Return Kendall's tau over the nodes of each curve of GROMACS, straight from the table."""
+    curves = defaultdict(list)
+    with (project.raw("published-steps") / "runs.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["application"] == "gromacs":
+                time, share = float(row["elapsed"]), float(row["mpi_fraction"])
+                value = {"share": share, "mpi": time * share, "compute": time * (1 - share)}[of]
+                curves[row["case"], row["cluster"]].append((int(row["nodes"]), value))
+    return [
+        sum((b > a) - (b < a) for (_, a), (_, b) in combinations(sorted(curve), 2))
+        / (len(curve) * (len(curve) - 1) / 2)
+        for curve in curves.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "of", "tau"),
+    [
+        ("lsdyna2014-prof-mpi-ratio-rises", "share", 1),
+        ("lsdyna2014-prof-both-times-fall", "compute", -1),
+        ("lsdyna2014-prof-mpi-time-falls", "mpi", -0.8),
+    ],
+)
+def test_evaluate__shares_of_mpi_of_gromacs_by_hand(
+    told: dict[str, Verdict], claim: str, of: str, tau: float
+) -> None:
+    assert len(taus(of)) == 9
+    assert told[claim].estimate == pytest.approx(median(taus(of))) == pytest.approx(tau)
+    assert (told[claim].distance, told[claim].verdict) == ("analogue", "agrees, order of runs not known")
+
+
+def test_evaluate__two_of_eight_runs_on_32_nodes_are_mostly_in_mpi(told: dict[str, Verdict]) -> None:
+    with (project.raw("published-steps") / "runs.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["nodes"] == "32"]
+    assert len(rows) == 8
+    assert sorted(float(row["mpi_fraction"]) > 0.5 for row in rows).count(True) == 2
+    assert told["lsdyna2014-prof-compute-dominates"].verdict == "cannot tell"
+
+
+def test_evaluate__duration_of_hpcg_by_hand(told: dict[str, Verdict]) -> None:
+    with lzma.open(project.raw("hpcg-outputs") / "runs.csv.xz") as file:
+        rows = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8")))
+    wanted = {"cluster": "Ookami", "ranks": "1", "reason": ""}
+    for threads, counts, ratio in ((10, (19, 6), 1.0023), (12, (16, 6), 0.9998)):
+        cell = [
+            row for row in rows if (wanted | {"tuning": f"{threads} threads a rank"}).items() <= row.items()
+        ]
+        sides = [
+            [float(row["figure_of_merit"]) for row in cell if row["target_time"] == asked]
+            for asked in ("300", "1810")
+        ]
+        assert tuple(map(len, sides)) == counts
+        assert median(sides[1]) / median(sides[0]) == pytest.approx(ratio, abs=5e-5)
+    assert told["hpcg2014-dur-no-effect"].verdict == "agrees, order of runs not known"

@@ -372,29 +372,37 @@ def _pair_rate(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.S
 MEASURES["pair_rate"] = Spec(_pair_rate, timing=True, profile=True, unit="B/s")
 
 
-def _rank_times(table: pd.DataFrame) -> pd.DataFrame:
-    table = table.dropna(subset=["app_time", "mpi_time"])
-    return table.groupby("run")[["app_time", "mpi_time"]].mean()
+def _rank_times(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return time and MPI time of a run, means over ranks; tables of others have a time and a share of it."""
+    if "ranks" in campaign.tree.children and len(campaign.frame("ranks")):
+        table = rows_of(campaign, "ranks", runs).dropna(subset=["app_time", "mpi_time"])
+        return table.groupby("run")[["app_time", "mpi_time"]].mean()
+    told = runs.set_index("run")[["elapsed", "mpi_fraction"]].dropna()
+    return pd.DataFrame({"app_time": told["elapsed"], "mpi_time": told["elapsed"] * told["mpi_fraction"]})
 
 
-@_measure("ranks", "s", less_is_better=True)
-def mpi_time(table: pd.DataFrame, members: Members) -> pd.Series:
+def _mpi_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Time inside MPI, mean over ranks, s."""
-    return _rank_times(table)["mpi_time"]
+    return _rank_times(campaign, runs)["mpi_time"]
 
 
-@_measure("ranks", "s", less_is_better=True)
-def compute_time(table: pd.DataFrame, members: Members) -> pd.Series:
+def _compute_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Time outside MPI, mean over ranks, s."""
-    times = _rank_times(table)
+    times = _rank_times(campaign, runs)
     return times["app_time"] - times["mpi_time"]
 
 
-@_measure("ranks")
-def compute_over_mpi(table: pd.DataFrame, members: Members) -> pd.Series:
+def _compute_over_mpi(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Time outside MPI over time inside it, means over ranks."""
-    inside = mpi_time(table, members)
-    return (compute_time(table, members) / inside.where(inside > 0)).dropna()
+    inside = _mpi_time(campaign, runs, members)
+    return (_compute_time(campaign, runs, members) / inside.where(inside > 0)).dropna()
+
+
+MEASURES |= {
+    "mpi_time": Spec(_mpi_time, timing=True, profile=True, higher_is_better=False, unit="s"),
+    "compute_time": Spec(_compute_time, timing=True, profile=True, higher_is_better=False, unit="s"),
+    "compute_over_mpi": Spec(_compute_over_mpi, timing=True, profile=True),
+}
 
 
 def unit_of(variable: str, runs: pd.DataFrame) -> str:
