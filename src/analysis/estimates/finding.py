@@ -224,7 +224,8 @@ def days_said(estimate: Estimate) -> str:
     runs = f"all runs are from {days[0]} days"
     if beside:
         plural = "s" if days[0] > 1 else ""
-        runs = f"both sides ran on {days[0]} day{plural}, and {beside} runs are from others"
+        other = "1 run is from another" if beside == 1 else f"{beside} runs are from others"
+        runs = f"both sides ran on {days[0]} day{plural}, and {other}"
     return f"{runs}: between days {covered} covered"
 
 
