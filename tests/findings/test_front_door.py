@@ -391,3 +391,54 @@ def test_words__what_is_opposite_in_two_strata_is_said_of_each(
     assert len(said) == 2
     assert all(sum(level in one for one in said) == 1 for level in levels)
     assert not any(levels[0] in one and levels[1] in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("factor", "others", "said"),
+    [
+        ("options", ["-TCP"], "in runs that state no -TCP"),
+        ("options", ["--bind-to=core", "--bind-to=socket"], "in runs that state no --bind-to"),
+        ("options", ["-TCP", "-TCP -x=3"], "in runs that state no options"),
+        ("build", ["O2-xHost"], "in runs that state no build"),
+    ],
+)
+def test_words__what_compared_runs_do_not_state_and_others_do_is_said(
+    base: Path, factor: str, others: list[str], said: str
+) -> None:
+    """Runs that state an option are on 16 nodes alone: of 8 and 32 nodes there are those without it."""
+    rng = np.random.default_rng(SEED + 10)
+    runs = [
+        {"value": float(seconds), "application": "plain", "nodes": nodes, "ranks": 4 * nodes, factor: level}
+        | {"command": f"mpirun -np {4 * nodes} plain"}
+        for level in ("", *others)
+        for nodes in ((16,) if level else (8, 32))
+        for seconds in noise(rng, 8) * 32 / nodes
+    ]
+    starts = FIRST + 2000.0 * rng.permutation(len(runs))
+    runs = [one | {"start": start} for one, start in zip(runs, starts.tolist(), strict=True)]
+    campaign = built(base, runs)
+    (one,) = [one.sentence for one in conclusions(campaign) if "32 nodes are" in one.sentence]
+    assert f" in plain, {said} (" in one
+    # Cells of the campaign never have both.
+    own = campaign.runs
+    assert len(own.groupby(["nodes", factor])) == 2 + len(others)
+
+
+def test_words__where_a_difference_is_largest_may_be_where_nothing_is_stated(base: Path) -> None:
+    rng = np.random.default_rng(SEED + 11)
+    runs = [
+        {
+            "value": float(seconds),
+            "application": "plain",
+            "nodes": nodes,
+            "ranks": 4 * nodes,
+            "options": level,
+        }
+        for level in ("", "-TCP")
+        for nodes in (2, 8)
+        for seconds in noise(rng, 8) * (0.5 if nodes == 8 else 1.0 if level else 2.0)
+    ]
+    starts = FIRST + 2000.0 * rng.permutation(len(runs))
+    runs = [one | {"start": start} for one, start in zip(runs, starts.tolist(), strict=True)]
+    found = [one.sentence for one in conclusions(built(base, runs)) if "8 nodes are" in one.sentence]
+    assert ". The difference is largest in runs that state no -TCP." in found[0]

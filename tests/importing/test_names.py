@@ -472,3 +472,36 @@ def test_said_once__levels_stay_distinct() -> None:
         ("a", "b"): "a/b",
         ("a", "a"): "a",
     }
+
+
+def build_of(runs: dict[str, dict[str, Any]]) -> dict[str, tuple[str, str, int]]:
+    return {
+        name.partition("#")[0]: (one.get("build", ""), one.get("tuning", ""), one["repeat"])
+        for name, one in runs.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (("O3-xHost-ipo/a", "O2_march_native/a"), [("O3-xHost-ipo", ""), ("O2_march_native", "")]),
+        (("gcc9/O2/a", "gcc9/O3/a"), [("gcc9 O2", ""), ("gcc9 O3", "")]),
+        (("a-O0", "a-O2", "b-O2"), [("O0", "a"), ("O2", "a"), ("O2", "b")]),
+        (("O3/a", "O3-xHost-ipo/a"), [("O3", ""), ("O3-xHost-ipo", "")]),
+        (("a.O2", "a.O3", "a.Os"), [("O2", ""), ("O3", ""), ("Os", "")]),
+        # Gases, and gases beside a compiler: no levels of optimisation.
+        (("O2/a", "O3/a"), [("", "O2"), ("", "O3")]),
+        (("gcc9/H2O/a", "gcc9/O2/a", "gcc9/O3/a"), [("gcc9", "H2O"), ("gcc9", "O2"), ("gcc9", "O3")]),
+        (("gcc9/oxygen-O2", "gcc9/ozone-O3"), [("gcc9", "oxygen-O2"), ("gcc9", "ozone-O3")]),
+    ],
+)
+def test_import__flags_of_compilers_are_builds_and_molecules_are_not(
+    tmp_path: Path, imported: Imported, names: tuple[str, ...], wanted: list[tuple[str, str]]
+) -> None:
+    for at, name in enumerate(names):
+        file = tmp_path / "tree" / (name if "." in name else f"{name}.log")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(log(9.5 + at / 10))
+    found = build_of(imported(tmp_path / "tree"))
+    order = [name if "." in name else f"{name}.log" for name in names]
+    assert [found[name] for name in order] == [(*one, 1) for one in wanted]

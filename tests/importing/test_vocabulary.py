@@ -135,10 +135,36 @@ def test_hardware__n_is_of_nodes_for_flux_too() -> None:
 
 def test_vocabulary__the_target_of_a_compiler_is_no_processor() -> None:
     assert vocabulary.parse_name("haswell-O2").values.keys() & {"cpu", "nodes"} == set()
-    assert "haswell" in vocabulary.parse_name("haswell-O2").rest
+    assert "haswell" in vocabulary.parse_name("haswell-gcc9-O2").rest
     assert vocabulary.parse_name("haswell-intel").values["cpu"][0] == "haswell"
     assert not vocabulary.parse_name("neoverse-n2-O3-arm").vague
     assert "neoversen2" in vocabulary.parse_name("neoverse-n2").rest
+
+
+@pytest.mark.parametrize(
+    ("part", "build", "rest"),
+    [
+        ("O3-xHost-ipo", "O3-xHost-ipo", ""),
+        ("O2_march_native", "O2_march_native", ""),
+        ("lj-Ofast-march=native", "Ofast-march=native", "lj"),
+        ("gcc-12.2-O3-march=znver3", "gcc-12.2 O3-march=znver3", ""),
+        ("intel-2019-O3-xCORE-AVX512", "intel-2019 O3-xCORE-AVX512", ""),
+        ("neoverse-n2-O3", "neoverse-n2-O3", ""),
+        ("stream_O3-funroll-loops", "O3-funroll-loops", "stream"),
+        ("ozone-O3", "", "ozone-O3"),
+        ("Al2O3", "", "Al2O3"),
+        ("O3-fast-ions", "", "O3-fast-ions"),
+        ("H2O-O2", "", "H2O-O2"),
+        ("native", "", "native"),
+        ("stream.O3", "", "stream-O3"),  # no job of PBS
+    ],
+)
+def test_vocabulary__flags_of_a_compiler_are_its_build_by_their_own_name(
+    part: str, build: str, rest: str
+) -> None:
+    found = vocabulary.parse_name(part, file="stream." in part)
+    assert found.values.get("build", ("",))[0] == build
+    assert found.rest == rest
 
 
 def test_vocabulary__fortran_compilers_and_myrinet_are_known() -> None:

@@ -51,6 +51,8 @@ from analysis.estimates.stats import Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, label
 
 _MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
+# Settings that some runs state and others do not: what holds without them need not hold with them.
+_SETTINGS = ("host_group", "tuning", "build", "options")
 
 
 # ---- answers
@@ -135,7 +137,7 @@ class Statement:
         strata = [one.stratum for one in self.found if one.stratum]
         for name in strata[0] if strata else ():
             levels = in_order({plain(one[name]) for one in strata})
-            if all(map(nameable, levels)):
+            if all(map(nameable, levels)) or levels == [""]:
                 found[name] = levels
         return found
 
@@ -149,6 +151,7 @@ class Statement:
         main = varying(runs, _MAIN if (runs["nodes"] > 0).any() else ("ranks", *_MAIN))
         apart = self._distinguishing() if self.decided else []
         main = [name for name in main if len(self.given.get(name, ())) == 1]
+        main += [name for name in varying(runs, _SETTINGS) if self.given.get(name) == [""]]
         if self.given.get("nodes") == [1] and "interconnect" in main:  # on one node no link is used
             main.remove("interconnect")
         return [

@@ -136,7 +136,7 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
         before = "in"
     ordered = in_order(level for level in levels if nameable(level))
     if not ordered:
-        return f"{label(factor)} not stated"
+        return f"in runs that state {_unstated(campaign, factor)}"
     names = list(dict.fromkeys(display(campaign, factor, one) for one in ordered))
     if len(names) > 1 and not any(isinstance(one, str) for one in ordered):
         numbers = [f"{one:g}" for one in ordered if not isinstance(one, str)]
@@ -147,6 +147,16 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
         return f"{before if ' ' not in before else 'with'} {known.every} ({len(names)})"
     after = known.level.removeprefix("{}") if known.level.startswith("{} ") and not known.numeric else ""
     return f"{before} {listed(names)}{after}"
+
+
+def _unstated(campaign: Campaign, factor: str) -> str:
+    """Name what runs do not state, ``no build``; of options their name, if other runs state a single one."""
+    if factor == "options":
+        stated = (str(level) for level in campaign.runs["options"].unique() if nameable(level))
+        names = {re.sub(r"=.*", "", level) for level in stated}
+        if len(names) == 1 and " " not in (name := names.pop()):
+            return f"no {name}"
+    return f"no {label(factor)}"
 
 
 def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
@@ -161,7 +171,11 @@ def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) 
     chosen = {name: levels for name, levels in chosen.items() if levels != plain.get(name)}
     if 1 < len(chosen.get("ranks", ())) == len(chosen.get("nodes", ())):
         del chosen["ranks"]
-    return ", ".join(place(campaign, name, levels) for name, levels in chosen.items())
+    silent = [name for name, levels in chosen.items() if levels == [""]]
+    words = [place(campaign, name, levels) for name, levels in chosen.items() if name not in silent]
+    if silent:
+        words.append(f"in runs that state {listed([_unstated(campaign, name) for name in silent])}")
+    return ", ".join(words)
 
 
 def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from analysis.base.words import counted
 from analysis.importing.draft import COUNTS, Draft, Sourced
 from analysis.importing.identity import plain_problem
 from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
-from analysis.importing.words import TEXTS, distinguish, listed
+from analysis.importing.words import TEXTS, distinguish, levels, listed
 from analysis.schema.applications import Application
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to be that factor
@@ -65,6 +65,7 @@ def infer(
             *_from_words(members, applications.get(application)),
             *_from_numbers(members, elsewhere),
             *_from_siblings(members),
+            *levels(members),
             *_state_problems(members),
             *distinguish(members),
         ]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analysis.base.words import STAMPS
+from analysis.importing import flags
 from analysis.schema.factors import SYSTEMS, TABLE
 
 Value = str | int | float
@@ -56,8 +57,6 @@ _NUMBERED = re.compile(
     r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
     r"|(?:(?<=\bjob)|(?<=\bjob[-_])|(?<=_job[-_]))\d{3,}(?![A-Za-z0-9])|ƒ[1-9A-HJ-NP-Za-km-z]+"
 )
-# A processor beside a compiler's level of optimisation is its target, as in `haswell-O2`: not what ran it.
-_OPTIMISED = re.compile(rf"(?<![A-Za-z0-9.])-?(?:O[0-3sgz]|Ofast){_E}")
 _NUMBERED_CPU = re.compile(r"(neoverse|cortex)[-_]([a-z]\d)", re.IGNORECASE)  # no nodes: neoverse-n1
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.
@@ -72,7 +71,8 @@ _NOISE = set(
     "hpccoutf hpccinf sh tf".split()
 )
 _EXTENSIONS = re.compile(
-    r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip|gz|xz|zst|[oe]\d+))+$",
+    # What PBS adds to a name is in small letters: `.O3` is no job.
+    r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip|gz|xz|zst|(?-i:[oe]\d+)))+$",
     re.IGNORECASE,
 )
 
@@ -110,8 +110,12 @@ def parse_name(
         return out
     for factor, pattern, level in _NUMBERED_HOSTS:
         text = _word(text, factor, pattern, level, out)
-    text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", STAMPS.sub(" ", text)))
-    target = _OPTIMISED.search(text) is not None
+    text = STAMPS.sub(" ", text)
+    target = flags.OPTIMISED.search(text) is not None  # a processor is what it is for, not what ran it
+    built = flags.found(text)
+    for found in built:
+        text = text.replace(found, " ", 1)
+    text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", text))
     for case in sorted(cases, key=len, reverse=True):
         pattern = rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}"
         if match := re.search(pattern, text, re.IGNORECASE):
@@ -122,6 +126,9 @@ def parse_name(
     text = _library(text, out)
     for factor, pattern, level in _WORDS:
         text = text if target and factor == "cpu" else _word(text, factor, pattern, level, out)
+    if built:  # behind the compiler
+        known = [str(out.values["build"][0])] if "build" in out.values else []
+        out.values["build"] = (" ".join([*known, *built]), built[0])
     _collect_rest(_NUMBERED.sub(" ", text), application, out)
     return out
 
@@ -190,7 +197,7 @@ def other_builds(words: str, known: str) -> str:
 
 def _is_build(word: str, known: str) -> bool:
     one, other = (re.match(r"([a-z]+)[-_]?([\d.]*)", text.lower()) for text in (word, known))
-    if one is None or other is None:
+    if one is None or other is None or flags.OPTIMISED.search(word) or flags.found(word):
         return word == known
     families = [_COMPILER.get(found[1], found[1]) for found in (one, other)]
     return families[0] == families[1] and f"{other[2]}.".startswith(f"{one[2]}." if one[2] else "")

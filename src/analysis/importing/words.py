@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
+from analysis.importing import flags
 from analysis.importing.draft import Draft
 from analysis.importing.identity import without_names
 from analysis.importing.vocabulary import ParsedName
@@ -60,6 +61,44 @@ def distinguish(members: list[Draft]) -> Iterator[str]:
         text = spelled.get(told.get(id(draft), ()), "")
         if text and str(draft.value("tuning")) != text:
             draft.append("tuning", text, f"path: {text}")
+
+
+def levels(members: Sequence[Draft]) -> Iterator[str]:
+    """Take levels of optimisation among unknown words as builds, where nothing else can be meant.
+
+    `O2` and `O3` are molecules as well. They are levels where each name in their place has one, some differ
+    in nothing else, and a compiler is known or there are other levels.
+    """
+    places: dict[str, list[tuple[Draft, ParsedName]]] = defaultdict(list)
+    for draft in members:
+        for at, parsed in enumerate(draft.names):
+            places[draft.place(at)].append((draft, parsed))
+    for place, rows in places.items():
+        found = [flags.OPTIMISED.findall(parsed.rest) or flags.found(parsed.text) for _, parsed in rows]
+        if any(len(one) != 1 for one in found) or not _are_levels(rows, [one for (one,) in found]):
+            continue
+        for (draft, parsed), (level,) in zip(rows, found, strict=True):
+            by_hand = draft.facts["build"].where in ("--set", "--table") if "build" in draft.facts else False
+            if level in parsed.rest.split("-") and not by_hand:
+                draft.append("build", level, f"path: {level}", " ")
+            parsed.rest = _without(parsed.rest, level)
+        yield f"{place}: build is {listed({level: level for (level,) in found})}"
+
+
+def _are_levels(rows: Sequence[tuple[Draft, ParsedName]], found: Sequence[str]) -> bool:
+    """Tell whether names, one text of each, differ in nothing but flags of a compiler."""
+    known = any(draft.value("build") for draft, _ in rows)
+    bare = any(one in parsed.rest.split("-") for (_, parsed), one in zip(rows, found, strict=True))
+    if not bare or ({*found} <= flags.MOLECULES and not known):
+        return False
+    other: dict[str, set[str]] = defaultdict(set)
+    for (_, parsed), one in zip(rows, found, strict=True):
+        other[_without(parsed.rest, one)].add(one)
+    return any(len(one) > 1 for one in other.values())
+
+
+def _without(words: str, word: str) -> str:
+    return "-".join(one for one in words.split("-") if one != word)
 
 
 def _depth_of(place: str) -> int:
