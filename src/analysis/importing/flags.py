@@ -25,7 +25,7 @@ MOLECULES = {"O2", "O3"}  # of oxygen; a level of optimisation has no other mean
 
 
 def found(text: str) -> list[str]:
-    """Return the flags in a name that can be nothing else, those that stand together as one text."""
+    """Return the flags in a name that can be nothing else, neighbours as one text."""
     texts = [match[1] for match in _TARGETED.finditer(text)]
     rest = _TARGETED.sub(" ", text)
     texts += [match[1] for match in _FLAGS.finditer(rest) if _are_sure(match[1])]
