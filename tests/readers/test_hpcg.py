@@ -183,6 +183,18 @@ def test_hpcg__file_of_nvidia_has_no_local_nz() -> None:
     assert lost.warnings[0].endswith("no line 'Local Domain Dimensions::nz'; left blank; get the whole file")
 
 
+@pytest.mark.parametrize(
+    "test", [b"Spectral Convergence Tests", b"Iteration Count Information", b"Reproducibility Information"]
+)
+def test_hpcg__a_valid_result_has_no_test_that_failed(test: bytes) -> None:
+    text = PLAIN.read_bytes()
+    changed = text.replace(test + b"::Result=PASSED", test + b"::Result=FAILED")
+    assert changed != text
+    ds = hpcg.parse(changed, "odd.txt")
+    assert "::Result' is FAILED, which contradicts a rating that is VALID" in ds.warnings[0]
+    assert ds.complete is False
+
+
 def test_hpcg__invalid_result_has_no_rating() -> None:
     text = PLAIN.read_bytes()
     at = text.index(b"Final Summary::")

@@ -380,6 +380,9 @@ def _check(lookup: _Lookup, out: dict[str, Any]) -> None:
     parts = math.fsum(out["flops"][:-1])
     if not _agree(parts, out["flops"][-1]):
         lookup.contradiction("Floating Point Operations Summary::Total", f"the sum {parts:g} of its parts")
+    for key, entry in lookup.first.items() if out["rating"] > 0 else ():
+        if key.endswith("::Result") and entry.value == "FAILED":  # of a test without which none is valid
+            lookup.contradiction(key, "a rating that is VALID")
     rated = lookup.first.get(_OVERALL)
     if rated and is_number(rated.value) and not _agree(number(rated.value), out["rating"]):
         lookup.contradiction(_RATED, f"a total of {rated.value}")
