@@ -15,6 +15,7 @@ all runs are there. Then Slurm's own books are compared with the records:
 - wrong: a good run whose job has ended in another way, by Slurm's books and its controller's log, before the
   run itself had ended;
 - unnamed: a failed attempt without a reason;
+- untrue: a failed attempt that does not say what its job was hit by (memory, limit), or says it of another;
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
 
@@ -27,10 +28,11 @@ Slurm's database forgets, or says of other jobs with the same numbers, the study
 
 Needs root on Debian and tests/slurm/install.sh. All counts shall be 0.
 
-Longer runs that need more memory are fewer at a time: more of them are disturbed (each start once).
+Longer runs that need more memory are fewer at a time: more of them are disturbed (each start once). A
+disturbance waits for a job that it can hit, and the last runs wait for the last disturbances.
 
-usage: study_disturbances.py [--disturbances 100] [--runs 60] [--seed 20220] [--seconds 4] [--memory 600]
-[--keep FOLDER] (about 10 s for each disturbance)
+usage: study_disturbances.py [--disturbances 100] [--each 0] [--runs 60] [--seed 20220] [--seconds 18]
+[--memory 1900] [--keep FOLDER] (about 10 s for each disturbance)
 """
 
 from __future__ import annotations
@@ -47,8 +49,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.slurm import campaigns
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.disturbances import KINDS, Clocks, Disturbances
-from tests.slurm.machine import ClusterError, until
+from tests.slurm.disturbances import KINDS, PROGRAM, Clocks, Disturbances
+from tests.slurm.machine import ClusterError
+from tests.slurm.memory import Limits
+from tests.slurm.starts import HEAD, Start, counted, ends, start_of, starts, unborn, untrue, without
 
-# The trace is a witness of its own, not on the disk that is disturbed: which jobs have come to their program.
-PROGRAM = (
-    '#!/bin/sh\necho "$SLURM_JOB_ID $(date +%s)" >>{trace}\nsleep {seconds}\n'
-    + campaigns.RESULT.format(ranks=1)
-)
-HEAD = "rule_run_wildcards_few_"
 _EVERY = 1.0  # s between two disturbances, at least
+_PATIENCE = 120.0  # s that a disturbance waits for a job that it can hit
+_HELD = 30  # runs that wait for the last disturbances: as many as end during one
 
 
 def main() -> int:
@@ -74,20 +73,23 @@ def main() -> int:
     parser.add_argument("--disturbances", type=int, default=100)
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=20220)
-    parser.add_argument("--seconds", type=int, default=4, help="s that a run takes")
-    parser.add_argument("--memory", type=int, default=600, help="MB of a run, of a node's 4000")
+    parser.add_argument("--each", type=int, default=0, help="how often each kind is drawn first")
+    parser.add_argument("--seconds", type=int, default=18, help="s that a run takes")
+    parser.add_argument("--memory", type=int, default=1900, help="MB of a run, of a node's 4000")
     parser.add_argument("--keep", type=Path, help="a new folder for a copy of what was found at fault")
     given = parser.parse_args()
     with scene(given.runs, given.seed, given.seconds, given.memory) as study:
-        study.disturb(given.disturbances)
+        study.disturb(given.disturbances, given.each)
         complete = study.complete()
         started, records = study.accounted(), study.records()
         counts = study.faults()
         if given.keep and any(counts.values()):
             shutil.copytree(study.base, given.keep / "project", symlinks=True)
             shutil.copytree(study.cluster.base / "log", given.keep / "slurm")
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(study.done.items()))
-    print(f"disturbances: {sum(study.done.values())} of {given.runs} runs, seed {given.seed}: {kinds}")
+    happened = f"{sum(study.done.values())} of {sum(study.drawn.values())} drawn have happened"
+    print(f"disturbances: {happened}, to {given.runs} runs, seed {given.seed}")
+    for kind, count in sorted(study.drawn.items()):
+        print(f"  {kind}: {study.done[kind]} of {count}")
     good = sum(not record["reason"] for record in records)
     failed = f"{len(records) - good} failed attempts"
     print(f"disturbances: {len(started)} starts of jobs, {good} good runs, {failed}")
@@ -104,11 +106,14 @@ def main() -> int:
 @contextlib.contextmanager
 def scene(runs: int, seed: int, seconds: int = 4, memory: int = 600) -> Iterator[Study]:
     """Give a campaign of so many runs on a cluster and a disk of its own, which is measured."""
-    with tempfile.TemporaryDirectory() as name, small_disk() as disk:
+    limits = Limits()
+    with tempfile.TemporaryDirectory() as name, small_disk() as disk, contextlib.ExitStack() as end:
+        end.callback(limits.remove)
         clocks = Clocks(Path(name))
-        with SlurmCluster(more=clocks.slurm_conf) as cluster:
-            project = campaigns.make_project(disk / "project")
-            yield Study(cluster, project, runs, seed, clocks, seconds=seconds, memory=memory)
+        more = clocks.slurm_conf + limits.slurm_conf
+        cluster = end.enter_context(SlurmCluster(more=more, cgroup=limits.cgroup_conf))
+        project = campaigns.make_project(disk / "project")
+        yield Study(cluster, project, runs, seed, clocks, seconds=seconds, memory=memory)
 
 
 @contextlib.contextmanager
@@ -127,124 +132,11 @@ def small_disk() -> Iterator[Path]:
             subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-Start = tuple[str, int]  # a job, and when it began, in s since 1970
-_FINE = (
-    "COMPLETED",
-    "RUNNING",
-)  # a crashed controller can forget a job, which then runs in its books for ever
-_REFUSED = "refused"
-_AGAIN = ("REQUEUED", "NODE_FAIL", "PREEMPTED", _REFUSED)  # how a start ends that Slurm takes back
-_LONG = 1800  # s that no run takes, and less than any step of a clock
-_NEAR = 5.0  # s in which a program begins after its job
-_LATE = 120.0  # s from Slurm's word that a job has begun to the job's own: its disk may stand still
-
-
-def starts(accounted: Iterable[str]) -> dict[Start, str]:
-    """Return the starts of jobs by sacct's rows, job|state|start|end|comment: start -> state.
-
-    A start that ended within a second is `_REFUSED`: "already running", "job credential revoked".
-    """
-    found: dict[Start, str] = {}
-    for row in accounted:
-        job, state, began, end, comment = row.split("|")
-        if comment.startswith(HEAD) and _known(began):
-            at = datetime.fromisoformat(began).timestamp()
-            short = _known(end) and datetime.fromisoformat(end).timestamp() - at <= 1
-            found[job, int(at)] = _REFUSED if short else state
-    return found
-
-
-def _known(time_: str) -> bool:
-    return time_ not in ("Unknown", "None", "")
-
-
-def ends(accounted: Iterable[str]) -> dict[Start, float]:
-    """Return when the starts of jobs ended, by the rows that `starts` takes."""
-    found: dict[Start, float] = {}
-    for row in accounted:
-        job, _, began, end, comment = row.split("|")
-        if comment.startswith(HEAD) and _known(began) and _known(end):
-            at = int(datetime.fromisoformat(began).timestamp())
-            found[job, at] = datetime.fromisoformat(end).timestamp()
-    return found
-
-
-def start_of(record: Mapping[str, Any]) -> Start:
-    """Return a record's job and when it began; Slurm's count of starts is lost with a killed controller."""
-    job = str(record["job_id"]).partition(":")[0]
-    return job, int((record.get("slurm") or {}).get("start") or 0)
-
-
-def nearest(one: Start, known: Iterable[Start]) -> Start:
-    """Return the start in Slurm's books that a record or note is of, the last before; itself if none."""
-    return max(
-        (other for other in known if other[0] == one[0] and -1 <= one[1] - other[1] <= _LATE), default=one
-    )
-
-
-def without(started: Mapping[Start, str], known: Iterable[Start]) -> set[Start]:
-    """Return the starts in Slurm's books that no record and no note is of."""
-    return started.keys() - {nearest(one, started) for one in known}
-
-
-def unborn(started: Mapping[Start, str], missing: Iterable[Start], ran: Iterable[Start]) -> set[Start]:
-    """Return those of some starts that Slurm itself took back, and whose program never ran.
-
-    After a crash of the controller a refused start can be all that its books have of a job.
-    """
-    found, ran = set(), list(ran)
-    for one in missing:
-        job, at = one
-        others = [other for name, other in started if name == job and other != at]
-        again = min((other for other in others if other > at), default=None)
-        if started[one] == _REFUSED or (started[one] in _AGAIN and again is not None):
-            until = again if again is not None else at + _NEAR
-            found |= {one} if not any(name == job and at <= time_ < until for name, time_ in ran) else set()
-    return found
-
-
-def counted(
-    started: Mapping[Start, str],
-    records: Iterable[Mapping[str, Any]],
-    idle: Iterable[Start],
-    ran: Iterable[Start] = (),
-    ended_well: Iterable[str] = (),
-    ended: Mapping[Start, float] | None = None,
-) -> dict[str, list[str]]:
-    """Hold Slurm's starts against the records, see above; `ended_well` are jobs by the controller's log.
-
-    `ended` has when starts ended by Slurm, as its books say.
-    """
-    records = list(records)
-    there = Counter(map(start_of, records))
-    missing = without(started, [*there, *idle])
-    lost = missing - unborn(started, missing, ran)
-    good = [record for record in records if not record["reason"]]
-    runs = Counter(record["run"] for record in good)
-    claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
-    # A controller that is killed forgets that a job has ended, and can end it again: cancelled, say.
-    doubted = [record for record in good if start_of(record)[0] not in set(ended_well)]
-    doubted = [one for one in doubted if not _over(one, ended or {})]
-    ways = {one["run"]: started.get(nearest(start_of(one), started), "no start") for one in doubted}
-    taken = [one for one in records if one.get("retracted") and one.get("exit_code") == 0]
-    # Slurm's word of a job that has not ended, in the reason of an attempt that has.
-    open_ = re.compile(r"Slurm says (PENDING|RUNNING|REQUEUED|SUSPENDED|COMPLETING)")
-    return {
-        "lost": [f"job {job}, started at {at}" for job, at in sorted(lost)],
-        "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
-        "retracted": [record["run"] for record in claimed],
-        "wrong": [f"{run}: {state}" for run, state in ways.items() if state not in _FINE],
-        "ghosts": [one["run"] for one in taken if start_of(one)[0] in set(ended_well)],
-        "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
-        "not ended": [one["run"] for one in records if open_.search(one["reason"])],
-        "mistimed": [one["run"] for one in good if not 0 <= one.get("end", 0) - one.get("start", 0) < _LONG],
-    }
-
-
-def _over(record: Mapping[str, Any], ended: Mapping[Start, float]) -> bool:
-    """Tell whether a run had ended by its record before Slurm ended its start."""
-    at = ended.get(nearest(start_of(record), ended))
-    return at is not None and record.get("ended") is not None and record["ended"] <= at + 1
+def planned(number: int, each: int, draw: random.Random) -> list[str]:
+    """Return so many kinds of disturbances: each kind so often, in a random order, then others."""
+    first = list(KINDS) * each
+    draw.shuffle(first)
+    return first + draw.choices(list(KINDS), list(KINDS.values()), k=max(0, number - len(first)))
 
 
 class Study:
@@ -262,19 +154,22 @@ class Study:
         memory: int,
     ) -> None:
         self.cluster, self.base = cluster, base
-        self.random, self._clocks = random.Random(seed), clocks
-        self._disturbances = Disturbances(cluster, base.parent, clocks, self.random)
-        self.done = Counter[str]()
+        self.random, self._clocks, self._runs = random.Random(seed), clocks, runs
+        self._told = cluster.base / "told"  # not on the disk that is disturbed, and of its trace a witness
+        self._told.mkdir()
+        self._disturbances = Disturbances(cluster, base.parent, self._told, clocks, self.random)
+        self.drawn, self.done = Counter[str](), Counter[str]()
         self.early = set[Start]()
         self.unsaid = list[str]()
+        self._finished = base / "data/raw/few/runs"
         self._known = dict[Start, str]()  # of starts that Slurm's database may forget
         self._ends = dict[Start, float]()
-        self._looked = 0.0
-        self._touched = set[str]()
+        self._looked, self._left = 0.0, 0  # disturbances to come
+        self._hit = dict[str, str]()  # job -> what has befallen it
         batch = "partition: bench", "partition: batch\n  exclusive: false"
-        some = batch, ("memory: 1000", f"memory: {memory}")
-        self._trace = cluster.base / "trace"
-        campaigns.use_program(base, PROGRAM.format(trace=self._trace, seconds=seconds), *some)
+        some = batch, ("memory: 1000", f"memory: {memory}"), ("minutes: 3", "minutes: 50")
+        program = PROGRAM.format(told=self._told, seconds=seconds) + campaigns.RESULT.format(ranks=1)
+        campaigns.use_program(base, program, *some)
         campaigns.use_factors(base, repeats=runs)
         self._snakemake = self._start()
 
@@ -293,40 +188,51 @@ class Study:
             self._snakemake = self._start()
         return True
 
-    def disturb(self, number: int) -> None:
-        """Disturb the campaign so often, or until all its runs are there."""
-        kinds, weights = list(KINDS), list(KINDS.values())
-        deadline = time.monotonic() + 60.0 * number
-        while sum(self.done.values()) < number and time.monotonic() < deadline and self._alive():
-            self._administer()
-            if not (jobs := self._running()):
-                time.sleep(_EVERY)
-                continue
-            (kind,) = self.random.choices(kinds, weights)
-            job = self.random.choice(jobs)
-            self._do(kind, job)
-            if self.random.random() < 0.02:
+    def disturb(self, number: int, each: int = 0) -> None:
+        """Disturb the campaign so often, each kind at least so often, or until all its runs are there."""
+        for at, kind in enumerate(planned(number, each, self.random)):
+            self.drawn[kind] += 1
+            self._left = number - at
+            self._wait_for(kind, _PATIENCE)
+            if self.random.random() < 0.02 and self._alive():
                 os.killpg(self._snakemake.pid, signal.SIGKILL)
+                self.drawn["kill Snakemake"] += 1
                 self.done["kill Snakemake"] += 1
             time.sleep(_EVERY)
 
-    def force(self, kind: str) -> None:
-        """Disturb once, as soon as a job runs."""
+    def force(self, kind: str) -> str:
+        """Disturb once, as soon as a job is there that can be hit; return the job."""
+        if not (job := self._wait_for(kind, 2 * _PATIENCE)):
+            raise ClusterError(f"no job for: {kind}")
+        return job
 
-        def done() -> bool:
-            self._alive()
+    def _wait_for(self, kind: str, seconds: float) -> str:
+        """Disturb once, as soon as a job is there that can be hit; return the job, empty if none was."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self._alive():
             self._administer()
-            return any(self._do(kind, job) for job in self._running())
+            self._hold()
+            self.accounted()  # a disturbance may take it from Slurm's books
+            jobs = self._running()
+            self.random.shuffle(jobs)
+            if job := next((job for job in jobs if self._do(kind, job)), ""):
+                return job
+            time.sleep(0.1)
+        return ""
 
-        until(f"a job for: {kind}", done, seconds=60, every=_EVERY)
+    def _hold(self) -> None:
+        """Let the last runs wait, so that the campaign is not over before its disturbances are."""
+        there = [path for path in self._finished.glob("*") if ".failed-" not in path.name]
+        if self._runs - len(there) <= max(_HELD, self._left):
+            (self._told / "wait").touch()
 
     def _do(self, kind: str, job: str) -> bool:
         """Disturb once; tell whether that was possible."""
-        self.accounted()  # a disturbance may take it from Slurm's books
         with contextlib.suppress(ClusterError, OSError):  # it may end just now
             if self._disturbances.do(kind, job):
                 self.done[kind] += 1
-                self._touched.add(job)
+                self._hit[job] = kind
+                (self._told / f"go.{job}").touch()
                 print(f"{sum(self.done.values())}: {kind}, job {job}", file=sys.stderr, flush=True)
                 return True
         return False
@@ -347,6 +253,7 @@ class Study:
         found: dict[str, list[str]] = counted(
             started, records, self.notes("idle"), self.ran(), self.ended_well(), self._ends
         )
+        found["untrue"] = untrue(self._hit, records)
         found["early"] = [str(one) for one in sorted(self.early)]
         found["no output"] = self.without_output()
         return {**found, "unsaid": self.unsaid}
@@ -358,14 +265,15 @@ class Study:
 
     def ran(self) -> list[Start]:
         """Return the jobs that have come to their program, and when."""
-        text = self._trace.read_text(encoding="ascii") if self._trace.exists() else ""
+        trace = self._told / "trace"
+        text = trace.read_text(encoding="ascii") if trace.exists() else ""
         lines = (line.split() for line in text.splitlines())
         return [(job, int(self._clocks.true(int(at)))) for job, at in lines]
 
     def _running(self) -> list[str]:
         asked = self.cluster.run(["squeue", "-h", "-t", "R", "-o", "%A|%k"], check=False).stdout.split()
         rows = [line.partition("|") for line in asked]
-        return sorted(job for job, _, note in rows if note.startswith(HEAD) and job not in self._touched)
+        return sorted(job for job, _, note in rows if note.startswith(HEAD) and job not in self._hit)
 
     def _administer(self) -> None:
         """Resume drained nodes and release held jobs, once ``benchbook progress`` has named each of these."""
@@ -392,6 +300,7 @@ class Study:
 
     def complete(self, minutes: float = 60.0) -> bool:
         """Give the same command until all runs are there; tell whether they are, after so long at most."""
+        (self._told / "wait").unlink(missing_ok=True)
         deadline = time.monotonic() + 60 * minutes
         while time.monotonic() < deadline:
             self._administer()
@@ -408,9 +317,8 @@ class Study:
 
     def without_output(self) -> list[str]:
         """Return the good runs whose output lacks the program's line."""
-        runs = self.base / "data/raw/few/runs"
         good = [name for name, one in campaigns.records(self.base).items() if not one["reason"]]
-        outputs = {name: runs / name / "stdout.txt" for name in good}
+        outputs = {name: self._finished / name / "stdout.txt" for name in good}
         return [
             name
             for name, path in outputs.items()

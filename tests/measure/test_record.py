@@ -90,7 +90,7 @@ def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Pat
     with pytest.raises(folders.BusyError, match="belongs to a process on elsewhere"):
         launch.acquire(tmp_path, "c", "pair-r01")
     launch.recover(work)
-    why = "it ended without a record: killed, out of memory, or its node was lost"
+    why = "it ended without a record, and nobody knows why"
     names = ["pair-r01.2.failed-1", "pair-r01.failed-1"]
     assert told(tmp_path) == {name: (name, why) for name in names}
 

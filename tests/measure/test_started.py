@@ -28,6 +28,7 @@ from analysis.measure import (
     accounting,
     attempts,
     books,
+    causes,
     executor,
     finish,
     folders,
@@ -109,7 +110,7 @@ def test_started__what_outlives_a_job_that_is_recorded_as_ended_begins_no_run(
     assert attempts.started(base, "c") == []
     for number, again in (("7", "0"), ("7:1", "0"), ("7", "1"), ("8", "0")):
         names = {"start": 1000.0, "restarts": again}
-        monkeypatch.setattr(launch, "prepare", lambda work, *_: (work / "1").mkdir())
+        monkeypatch.setattr(launch, "lay_out", lambda work, *_: (work / "1").mkdir())
         monkeypatch.setattr(os, "execvp", lambda *_: 0)
         begun = launch.start(base, "c", run, launch._Slurm(number, "n1", names)) == 0
         assert begun == (number == "8" or again == "1")
@@ -126,7 +127,7 @@ def test_launch__no_run_begins_after_the_shell_of_its_job_was_killed(
 ) -> None:
     """A purge had taken the accounting's row, and the run of a job that had ended stayed good."""
     run = workflow.plan("c", base).runs[0].name
-    monkeypatch.setattr(launch, "prepare", lambda work, *_: (work / "1").mkdir())
+    monkeypatch.setattr(launch, "lay_out", lambda work, *_: (work / "1").mkdir())
     monkeypatch.setattr(os, "execvp", lambda *_: 0)
     for shell, begun in ((os.getppid(), True), (os.getpid(), False)):
         monkeypatch.setenv("BENCHBOOK_SHELL", str(shell))
@@ -183,7 +184,7 @@ def test_launch__makes_no_folder_anew_that_was_removed_as_that_of_a_job_that_is_
     work = folders.reserve(base, "c", run.name)
     shutil.rmtree(work)
     with pytest.raises(FileNotFoundError):
-        launch.prepare(work, workflow.plan("c", base).declared, run, launch._Slurm("7", f"n[1-{run.nodes}]"))
+        launch.lay_out(work, base, "c", run.name, launch._Slurm("7", f"n[1-{run.nodes}]"))
     assert not work.exists()
 
 
@@ -779,7 +780,7 @@ def test_record__a_failure_has_the_cause_that_the_program_printed(
     tmp_path: Path, text: str, cause: str
 ) -> None:
     (tmp_path / "stderr.txt").write_text("x" * 100_000 + "\n" + text, encoding="utf-8")
-    assert record._cause(tmp_path) == cause
+    assert causes.of(tmp_path, 0) == cause
 
 
 def test_finish__what_only_slurm_has_seen_stands_behind_the_reason(base: Path) -> None:

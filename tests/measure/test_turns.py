@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
-from analysis.measure import job, turns
+from analysis.measure import launch, turns
 
 # What each run's process does: it says how long it may take, and closes the file.
 TELL = 'eval "printf %s {seconds} >&$2; exec $2>&-"; '
@@ -129,7 +129,7 @@ def test_run__asks_git_as_the_project_does(tmp_path: Path, monkeypatch: pytest.M
     assert commit.endswith("-dirty")
     for known in (commit, ""):
         monkeypatch.setenv("BENCHBOOK_COMMIT", known)
-        assert job._commit(repository) == known
+        assert launch._commit(repository) == known
 
 
 def test_turns__imports_next_to_nothing() -> None:

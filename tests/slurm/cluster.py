@@ -44,8 +44,8 @@ class SlurmCluster:
         Where data, sockets and logs lie; by default a new temporary folder. Removed by `down`.
     kept : bool
         Whether the cluster outlives the process that starts it.
-    more : str
-        Lines at the end of slurm.conf.
+    more, cgroup : str
+        Lines at the end of slurm.conf; the file cgroup.conf, if there is to be one.
     """
 
     def __init__(
@@ -57,8 +57,10 @@ class SlurmCluster:
         folder: Path | None = None,
         kept: bool = False,
         more: str = "",
+        cgroup: str = "",
     ) -> None:
-        self.nodes, self.cores, self.memory, self.kept, self.more = nodes, cores, memory, kept, more
+        self.nodes, self.cores, self.memory, self.kept = nodes, cores, memory, kept
+        self.more, self.cgroup = more, cgroup
         self.base = (
             folder or Path(tempfile.gettempdir()) / f"benchbook-slurm-{os.getpid()}-{time.time_ns():x}"
         )
@@ -106,6 +108,8 @@ class SlurmCluster:
         daemons.write_configuration(self.base, nodes=self.nodes, cores=self.cores, memory=self.memory)
         with (self.base / "etc/slurm.conf").open("a", encoding="utf-8") as file:
             file.write(self.more)
+        if self.cgroup:
+            (self.base / "etc/cgroup.conf").write_text(self.cgroup, encoding="ascii")
         self._boot([CONTROL, *daemons.node_names(self.nodes)])
         self.run(["ip", "link", "add", "name", "bridge", "type", "bridge"])
         self.run(["ip", "address", "add", f"{CONTROL_ADDRESS}/24", "dev", "bridge"])
@@ -238,6 +242,15 @@ class SlurmCluster:
     def kill_node(self, name: str) -> None:
         """Cut a node's power: slurmd, the jobs' processes and the cable are gone at once."""
         self.machines[name].stop()
+
+    def kill_slurmd(self, name: str) -> None:
+        """Kill a node's slurmd alone: the steps of its jobs go on."""
+        pid = (self.base / f"run/slurmd.{name}.pid").read_text(encoding="ascii").strip()
+        self.run(["kill", "-KILL", pid], on=name)
+
+    def start_slurmd(self, name: str) -> None:
+        """Start a node's slurmd again after `kill_slurmd`."""
+        self.run(["slurmd"], on=name)
 
     def start_node(self, name: str) -> None:
         """Switch a node on again after `kill_node`."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from . import daemons
@@ -26,18 +29,35 @@ KINDS = {
     "clock of the login": 2,
     "drain its node": 1,
     "out of memory": 2,
+    "shortened limit": 2,
     "fill the disk": 1,
     "stall the disk": 1,
     "slow disk": 1,
     "purge the accounting": 1,
     "another database": 1,
     "power of a node": 1,
+    "killed slurmd": 1,
+    "lost slurmd": 1,
     "controller": 1,
     "accounting": 1,
 }
+_GOES_ON = ("RUNNING", "COMPLETING", "")
 _STALL = 8  # s that no write to the disk ends
 _SLOW = 12  # times that the disk stands still, 0.9 s each, with 0.1 s between
-_MEMORY = Path("/sys/fs/cgroup/memory/benchbook-study")
+# It says in a trace which job has come to it and when, and does what files in a folder tell it: take all
+# memory (eat), wait for what is to befall it (wait: all jobs or one), wait no longer (go).
+PROGRAM = """\
+#!/bin/sh
+echo "$SLURM_JOB_ID $(date +%s)" >>{told}/trace
+left={seconds}
+told() {{ [ -e "{told}/$1" ]; }}
+job=$SLURM_JOB_ID
+while [ "$left" -gt 0 ] || {{ ! told "go.$job" && {{ told wait || told "wait.$job"; }}; }}; do
+    ! told "eat.$job" || exec tail /dev/zero
+    sleep 1
+    left=$((left - 1))
+done
+"""
 # What a purge takes from Slurm's database, and what a new one says: of all jobs that have ended.
 PURGE = "delete from testbed_job_table where time_end > 0"
 _OTHERS = "update testbed_job_table set job_name='payroll', derived_es='', state=5 where time_end > 0"
@@ -88,8 +108,11 @@ class Clocks:
 class Disturbances:
     """The kinds of disturbances, of a campaign whose project lies on a disk of its own."""
 
-    def __init__(self, cluster: SlurmCluster, disk: Path, clocks: Clocks, draw: random.Random) -> None:
-        self.cluster, self._disk, self._clocks, self._draw = cluster, disk, clocks, draw
+    def __init__(
+        self, cluster: SlurmCluster, disk: Path, told: Path, clocks: Clocks, draw: random.Random
+    ) -> None:
+        self.cluster, self._disk, self._told = cluster, disk, told
+        self._clocks, self._draw = clocks, draw
 
     def do(self, kind: str, job: str) -> bool:
         """Disturb; false if that was not possible, as the job is not so far."""
@@ -114,6 +137,8 @@ class Disturbances:
                 run(["scontrol", "requeue", job])
             case "out of memory":
                 return self._take_memory(job)
+            case "shortened limit":
+                return self._shorten(job)
             case "fill the disk":
                 self._fill()
             case "stall the disk":
@@ -140,6 +165,8 @@ class Disturbances:
                 node = self._node(job)
                 self.cluster.kill_node(node)
                 self.cluster.start_node(node)
+            case "killed slurmd" | "lost slurmd":
+                self._end_slurmd(job, lost=kind.startswith("lost"))
             case "accounting":
                 daemons.stop(run, self.cluster.base, "slurmdbd", "KILL")
                 time.sleep(3)
@@ -188,30 +215,63 @@ class Disturbances:
 
     def _kill(self, job: str, what: str) -> bool:
         """Kill a process of a job whose command line has a word; tell whether there was one."""
-        node, pids = self._processes(job, what)
+        pids = self._processes(job, what)
         if pids:
-            self.cluster.run(["kill", "-KILL", pids[0]], on=node)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pids[0], signal.SIGKILL)
         return bool(pids)
 
-    def _processes(self, job: str, what: str) -> tuple[str, list[str]]:
-        """Return the node of a job, and its processes whose command line has a word."""
-        node = self._node(job)
-        listed = self.cluster.run(["scontrol", "listpids", job], on=node, check=False).stdout.splitlines()[1:]
-        pids = [line.split()[0] for line in listed]
-        said = {pid: self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False) for pid in pids}
-        return node, [pid for pid in pids if what in said[pid].stdout]
+    def _processes(self, job: str, what: str) -> list[int]:
+        """Return the processes of a job whose command line has a word, as the host sees them."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it may end just now
+                if what.encode() in (path / "cmdline").read_bytes():
+                    variables = (path / "environ").read_bytes().split(b"\0")
+                    here = str((path / "cwd").readlink()).startswith(str(self._disk))
+                    found += [int(path.name)] if here and f"SLURM_JOB_ID={job}".encode() in variables else []
+        return sorted(found)
 
     def _take_memory(self, job: str) -> bool:
-        """Leave a job's program no memory, so that the kernel kills it; tell whether it ran."""
-        _MEMORY.mkdir(exist_ok=True)
-        (_MEMORY / "memory.limit_in_bytes").write_text("0", encoding="ascii")
-        node, pids = self._processes(job, "program.sh")
-        programs = [pid for pid in pids if self._is_program(node, pid)]
-        for pid in programs:
-            self.cluster.run(["sh", "-c", f"echo {pid} >{_MEMORY}/cgroup.procs"], on=node)
-        return bool(programs)
+        """Let a job's program take more memory than the job has; tell whether Slurm ended it for that."""
+        if not (self.cluster.cgroup and self._processes(job, "program.sh")):
+            return False
+        with self._telling("eat", job), contextlib.suppress(ClusterError):
+            until("the kernel", lambda: self._state(job) != "RUNNING", seconds=8, every=0.2)
+        return self._state(job) == "OUT_OF_MEMORY"
 
-    def _is_program(self, node: str, pid: str) -> bool:
-        """Tell whether a process is the program itself, and not what has started it."""
-        words = self.cluster.run(["cat", f"/proc/{pid}/cmdline"], on=node, check=False).stdout.split("\0")
-        return len(words) > 1 and words[0] == "/bin/sh" and words[1].endswith("program.sh")
+    def _shorten(self, job: str) -> bool:
+        """Set a job's limit to nothing; tell whether Slurm, which looks every 30 s, ended it for that."""
+        if not self._processes(job, "program.sh"):
+            return False
+        with self._telling("wait", job), contextlib.suppress(ClusterError):
+            self.cluster.run(["scontrol", "update", f"jobid={job}", "timelimit=0"])
+            until("the limit", lambda: self._state(job) not in _GOES_ON, seconds=12, every=0.2)
+        return self._state(job) == "TIMEOUT"
+
+    def _end_slurmd(self, job: str, *, lost: bool) -> None:
+        """Kill the slurmd of a job, whose steps go on; if `lost`, until Slurm has given its node up."""
+        node = self._node(job)
+        self.cluster.kill_slurmd(node)
+        try:
+            if lost:
+                with self._telling("wait", job):
+                    until("Slurm to miss the node", lambda: self._state(job) != "RUNNING", seconds=15)
+            else:
+                time.sleep(3)
+        finally:
+            self.cluster.start_slurmd(node)
+
+    @contextlib.contextmanager
+    def _telling(self, what: str, job: str) -> Iterator[None]:
+        """Tell a job's program what to do meanwhile."""
+        file = self._told / f"{what}.{job}"
+        file.touch()
+        try:
+            yield
+        finally:
+            file.unlink()
+
+    def _state(self, job: str) -> str:
+        asked = ["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"]
+        return self.cluster.run(asked, check=False).stdout.strip()

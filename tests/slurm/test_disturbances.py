@@ -9,7 +9,8 @@ import pytest
 
 from tests.studies import loaded
 
-HEAD = "rule_run_wildcards_few_"
+from . import starts as study
+from .starts import HEAD
 
 
 def at(minute: int) -> int:
@@ -31,50 +32,49 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
         "5|FAILED|2026-01-01T00:00:00|2026-01-01T00:00:09|another",
         f"1|FAILED|2026-01-01T00:05:00|2026-01-01T00:05:01|{HEAD}a",
     ]
-    with loaded("study_disturbances") as study:
-        started = study.starts(rows)
-        assert started == {
-            ("1", at(0)): "COMPLETED",
-            ("2", at(0)): "NODE_FAIL",
-            ("2", at(1)): "COMPLETED",
-            ("3", at(0)): "CANCELLED",
-            ("1", at(5)): "refused",
-        }
-        assert study.unborn(started, [("1", at(5))], []) == {("1", at(5))}
-        assert study.unborn(started, [("1", at(5))], [("1", at(5) + 1)]) == set()
-        good = [a_record("a", "1"), a_record("b.failed-1", "2", "a node"), a_record("b", "2", minute=1)]
-        failed = a_record("c.failed-1", "3", "cancelled")
-        assert not any(study.counted(started, [*good, failed], []).values())
-        assert study.counted(started, good, [])["lost"] == [f"job 3, started at {at(0)}"]
-        assert study.counted(started, good, [("3", at(0))])["lost"] == []
-        doubled = study.counted(started, [*good, failed, failed], [])["doubled"]
-        assert doubled == [str(("3", at(0) + 1))]
-        assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c: CANCELLED"]
-        assert study.counted(started, [*good, a_record("c", "3")], [], [], ["3"])["wrong"] == []
-        # A start that Slurm took back is lost if its program had begun, by the program's own trace.
-        taken = [good[0], good[2], failed]
-        assert study.counted(started, taken, [])["lost"] == []
-        assert study.counted(started, taken, [], [("2", at(0) + 3)])["lost"] == [f"job 2, started at {at(0)}"]
-        assert study.counted(started, taken, [], [("2", at(1) + 3), ("1", at(0))])["lost"] == []
-        over = [*good, {**a_record("c", "3"), "ended": at(0) + 8.0}]
-        ends = study.ends(rows)
-        assert ends["3", at(0)] == at(0) + 9
-        assert study.counted(started, over, [], [], [], ends)["wrong"] == []
-        over[-1]["ended"] = at(0) + 11.0
-        assert study.counted(started, over, [], [], [], ends)["wrong"] == ["c: CANCELLED"]
-        unknown = a_record("c", "3", minute=9)
-        assert study.counted(started, [*good, unknown], [])["wrong"] == ["c: no start"]
-        unnamed = [*good, a_record("c.failed-1", "3")]
-        assert study.counted(started, unnamed, [])["unnamed"] == ["c.failed-1"]
-        claimed = [*good, a_record("c.failed-1", "3", "it ended: Slurm says COMPLETED")]
-        assert study.counted(started, claimed, [])["retracted"] == ["c.failed-1"]
-        waits = [*good, a_record("c.failed-1", "3", "it ended: Slurm says PENDING")]
-        assert study.counted(started, waits, [])["not ended"] == ["c.failed-1"]
-        ghost = {**a_record("c.failed-1", "3", "Slurm says CANCELLED"), "retracted": True, "exit_code": 0}
-        assert study.counted(started, [*good, ghost], [], [], ["3"])["ghosts"] == ["c.failed-1"]
-        assert study.counted(started, [*good, ghost], [])["ghosts"] == []
-        stepped = [*good[1:], {**good[0], "start": 9.0, "end": 7.0}, failed]
-        assert study.counted(started, stepped, [])["mistimed"] == ["a"]
+    started = study.starts(rows)
+    assert started == {
+        ("1", at(0)): "COMPLETED",
+        ("2", at(0)): "NODE_FAIL",
+        ("2", at(1)): "COMPLETED",
+        ("3", at(0)): "CANCELLED",
+        ("1", at(5)): "refused",
+    }
+    assert study.unborn(started, [("1", at(5))], []) == {("1", at(5))}
+    assert study.unborn(started, [("1", at(5))], [("1", at(5) + 1)]) == set()
+    good = [a_record("a", "1"), a_record("b.failed-1", "2", "a node"), a_record("b", "2", minute=1)]
+    failed = a_record("c.failed-1", "3", "cancelled")
+    assert not any(study.counted(started, [*good, failed], []).values())
+    assert study.counted(started, good, [])["lost"] == [f"job 3, started at {at(0)}"]
+    assert study.counted(started, good, [("3", at(0))])["lost"] == []
+    doubled = study.counted(started, [*good, failed, failed], [])["doubled"]
+    assert doubled == [str(("3", at(0) + 1))]
+    assert study.counted(started, [*good, a_record("c", "3")], [])["wrong"] == ["c: CANCELLED"]
+    assert study.counted(started, [*good, a_record("c", "3")], [], [], ["3"])["wrong"] == []
+    # A start that Slurm took back is lost if its program had begun, by the program's own trace.
+    taken = [good[0], good[2], failed]
+    assert study.counted(started, taken, [])["lost"] == []
+    assert study.counted(started, taken, [], [("2", at(0) + 3)])["lost"] == [f"job 2, started at {at(0)}"]
+    assert study.counted(started, taken, [], [("2", at(1) + 3), ("1", at(0))])["lost"] == []
+    over = [*good, {**a_record("c", "3"), "ended": at(0) + 8.0}]
+    ends = study.ends(rows)
+    assert ends["3", at(0)] == at(0) + 9
+    assert study.counted(started, over, [], [], [], ends)["wrong"] == []
+    over[-1]["ended"] = at(0) + 11.0
+    assert study.counted(started, over, [], [], [], ends)["wrong"] == ["c: CANCELLED"]
+    unknown = a_record("c", "3", minute=9)
+    assert study.counted(started, [*good, unknown], [])["wrong"] == ["c: no start"]
+    unnamed = [*good, a_record("c.failed-1", "3")]
+    assert study.counted(started, unnamed, [])["unnamed"] == ["c.failed-1"]
+    claimed = [*good, a_record("c.failed-1", "3", "it ended: Slurm says COMPLETED")]
+    assert study.counted(started, claimed, [])["retracted"] == ["c.failed-1"]
+    waits = [*good, a_record("c.failed-1", "3", "it ended: Slurm says PENDING")]
+    assert study.counted(started, waits, [])["not ended"] == ["c.failed-1"]
+    ghost = {**a_record("c.failed-1", "3", "Slurm says CANCELLED"), "retracted": True, "exit_code": 0}
+    assert study.counted(started, [*good, ghost], [], [], ["3"])["ghosts"] == ["c.failed-1"]
+    assert study.counted(started, [*good, ghost], [])["ghosts"] == []
+    stepped = [*good[1:], {**good[0], "start": 9.0, "end": 7.0}, failed]
+    assert study.counted(started, stepped, [])["mistimed"] == ["a"]
 
 
 @pytest.mark.slurm
@@ -104,3 +104,30 @@ def test_disturbances__preemption_clocks_and_a_slow_disk_lose_nothing(able: None
         assert "PREEMPTED" in states
         reasons = [one["reason"] for one in records if one["reason"]]
         assert len(reasons) >= 2
+
+
+@pytest.mark.slurm
+def test_disturbances__memory_limits_and_dead_daemons_leave_true_reasons(able: None) -> None:
+    """Each of them hits a job that runs, once; the last is a daemon that comes back before it is missed."""
+    ends = {"out of memory": "OUT_OF_MEMORY", "shortened limit": "TIMEOUT"}
+    lost = ["lost slurmd", "power of a node"]
+    with loaded("study_disturbances") as program, program.scene(10, seed=2, memory=600) as done:
+        hit = {kind: done.force(kind) for kind in [*ends, *lost, "killed slurmd"]}
+        assert done.complete()
+        assert {kind: done.done[kind] for kind in hit} == dict.fromkeys(hit, 1)
+        assert {name: one for name, one in done.faults().items() if one} == {}
+        records = done.records()
+        assert len([one for one in records if not one["reason"]]) == 10
+        states = done.accounted()
+        for kind, state in ends.items():
+            assert [one for (job, _), one in states.items() if job == hit[kind]] == [state]
+        assert "NODE_FAIL" in {one for (job, _), one in states.items() if job == hit["lost slurmd"]}
+        reasons = {
+            kind: [one["reason"] for one in records if one["job_id"] == job] for kind, job in hit.items()
+        }
+        memory = "exit code 137 (signal KILL): out of memory: the kernel ended 1 of its processes for that"
+        assert reasons["out of memory"] == [memory]
+        limit = "the job was ended by TERM (its limit of time was over)"
+        assert reasons["shortened limit"] == [limit]
+        for kind in lost:
+            assert "it ended without a record: Slurm says NODE_FAIL" in reasons[kind]

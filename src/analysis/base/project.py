@@ -8,12 +8,14 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ConfigError
-from analysis.base.yaml import Where, line_at, read
+
+if TYPE_CHECKING:
+    from analysis.base.yaml import Where
 
 CONFIG = Path("config/config.yaml")
 PACKAGE = Path(__file__).parents[1]
@@ -92,11 +94,15 @@ def declaration(campaign: str, base: Path | None = None) -> Path:
 
 def load_yaml(path: str | Path) -> Any:
     """Read a YAML file; a ConfigError names the line of what is not YAML or of a key that is repeated."""
+    from analysis.base.yaml import read
+
     return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
 
 
-def line_of(path: str | Path, where: Where) -> int:
+def line_of(path: str | Path, where: "Where") -> int:
     """Return the line of a value of a YAML file, or of what encloses it; 0 where there is neither."""
+    from analysis.base.yaml import line_at, read
+
     return line_at(read(str(path))[1], where)
 
 
@@ -126,10 +132,15 @@ def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
     return [entry[singular]] if singular in entry else list(names)
 
 
-try:
-    VERSION = version("benchbook")
-except PackageNotFoundError:  # a checkout that was never installed
-    VERSION = "0+unknown"
+@cache
+def version() -> str:
+    """Return the version of the package."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("benchbook")
+    except metadata.PackageNotFoundError:  # a checkout that was never installed
+        return "0+unknown"
 
 
 def changed_since_build(base: Path) -> bool:

@@ -121,9 +121,9 @@ class _Version(argparse.Action):
     """Prints the release: its look-up would slow every start."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from analysis.base.project import VERSION
+        from analysis.base.project import version
 
-        print(f"benchbook {VERSION}")
+        print(f"benchbook {version()}")
         parser.exit()
 
 

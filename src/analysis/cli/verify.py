@@ -161,7 +161,7 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
         clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
         applications={name: one.title for name, one in listed.items()},
         sources=_sources(base, campaign, declared, folder),
-        version=project.VERSION,
+        version=project.version(),
     )
     files, runs = crate.export(folder, label, Path(out), about, force=force)
     print(f"{out}: {files} files, {runs} runs")

@@ -18,7 +18,8 @@ import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.schema import registry
-from analysis.schema.records import IMPORTED, section, source_of
+from analysis.schema.jobs import section
+from analysis.schema.records import IMPORTED, source_of
 from analysis.schema.registry import Columns
 
 # What differs between executions of a cell, or does not change what is run.

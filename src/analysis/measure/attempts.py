@@ -10,13 +10,13 @@ from typing import Any
 from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import named_user, node_names
-from analysis.measure import accounting, folders
+from analysis.measure import accounting, folders, layout
 from analysis.measure.accounting import Account, without_record
 from analysis.measure.job import allocate
 from analysis.measure.launch import recover
 from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, TOGETHER, plan
-from analysis.schema.records import job_of, restarts, section
+from analysis.schema.jobs import job_of, restarts, section
 
 Start = tuple[str, float, int]  # a job, when it began, how often Slurm had started it again
 SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind
@@ -54,7 +54,7 @@ class Seen:
 def tidy(base: Path, campaign: str) -> None:
     """Record what killed jobs left and no later job of the same run has found."""
     for work in sorted(folders.running(base, campaign).glob("*")):
-        if work.name in (folders.STARTED, TOGETHER):
+        if work.name in (folders.STARTED, TOGETHER, layout.KEPT):
             continue
         with contextlib.suppress(folders.BusyError):
             if work.is_dir() and not folders.alive(work):

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.measure import folders, workflow
+from analysis.measure import folders, prepare, workflow
 
 # A job is known from its submission on, so that an answer without it means that it is gone. One answer, or
 # two at once, may come from a controller that is just starting: s between the first and the last.
@@ -144,6 +144,7 @@ def _start_without_snakemake(plugin: Any, base: Path) -> None:
             return str(whole(self, job))
         campaign, run = job.wildcards.campaign, job.wildcards.run
         others = workflow.share_job(campaign, run, base)
+        prepare.keep(base, campaign, [run, *others])
         return start_command(base, campaign, run, str(job.log[0]), others)
 
     plugin.Executor.format_job_exec = format_job_exec

@@ -1,6 +1,5 @@
 """The jobs of a run: program, container, input files and cores, launch lines, heads of the records."""
 
-import os
 import string
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.project import VERSION
 from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
 from analysis.measure.declare import Declared, Installation, MpiLibrary
@@ -27,7 +25,6 @@ PROFILERS: dict[str, dict[str, str]] = {
 PROFILES = {"ipm": "*.ipm.xml", "mpip": "*.mpiP"}
 # A case's values that are variables of the record; the others are in `values`.
 RECORDED = ("local_size", "target_time")
-_OWN = {"python": sys.version.split()[0], "version": VERSION}
 
 
 @dataclass(frozen=True)
@@ -236,14 +233,8 @@ class _Parts:
             "program": self.located(self.site.container) or self.program,
             "inputs": self.inputs,
             "forwarded": list(self.application.forward),
-            "benchbook": {"commit": _commit(declared.base), **_OWN},
+            "benchbook": {"python": sys.version.split()[0], "version": project.version()},
         }
-
-
-def _commit(base: Path) -> str:
-    """Return the project's commit: what started this run may have asked for it, see `run.sh`."""
-    known = os.environ.get("BENCHBOOK_COMMIT")
-    return project.commit(base) if known is None else known
 
 
 def _text(value: object) -> str:

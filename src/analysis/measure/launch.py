@@ -11,19 +11,13 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 from analysis.base import files, project, shell, slurm
 from analysis.base.errors import BenchbookError, ConfigError
-from analysis.measure import folders, record, turns
-from analysis.measure.declare import Declared, load
-from analysis.measure.job import Allocation, allocate
-from analysis.measure.matrix import MatrixPlan, Run, expand
-from analysis.measure.script import lay_out, render
-from analysis.measure.workflow import minutes, requested
-from analysis.schema.records import job_of, section
+from analysis.measure import folders, layout, turns
+from analysis.schema.jobs import job_of, section
 
 BUSY = 75
 # Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take
@@ -103,8 +97,7 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     except OSError as error:
         return _not_laid_out(error, base)
     try:
-        found = expanded(campaign, base)
-        prepare(work, found.declared, found.run(run), job)
+        limit = lay_out(work, base, campaign, run, job)
     except BenchbookError as error:
         shutil.rmtree(work)
         print(error, file=sys.stderr)
@@ -120,7 +113,7 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)
     if job.tell is not None:
-        os.write(job.tell, str(60.0 * found.run(run).minutes).encode())
+        os.write(job.tell, str(60.0 * limit).encode())
         os.close(job.tell)
     return os.execvp("bash", ["bash", str(work / "job.sh")])
 
@@ -138,12 +131,6 @@ def _not_laid_out(error: OSError, folder: Path) -> int:
     what = f"cannot be laid out ({files.cause(error)}); {files.remedy(error)}, then measure again"
     print(f"{error.filename or folder}:0: {what}", file=sys.stderr)
     return 1
-
-
-@lru_cache(maxsize=1)
-def expanded(campaign: str, base: Path) -> MatrixPlan:
-    """Expand a campaign, once a process."""
-    return expand(load(campaign, base))
 
 
 def acquire(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None = None) -> Path | None:
@@ -181,6 +168,8 @@ def release(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None
         # Another database gives the same number to another job.
         same = found.get("job_id") == own and all(theirs.get(key, ours[key]) == ours[key] for key in ours)
         if same and not folders.ended_well(folder, found):
+            from analysis.measure import record  # most starts write none
+
             record.retract(folder, "Slurm ended this start of its job, and started the job again")
 
 
@@ -191,46 +180,45 @@ def recover(work: Path) -> None:
         return
     job = str(folders.owner(work).get("job_id", ""))
     state = slurm.ended(job) if job else ""
-    why = f"Slurm says {state}" if state else "killed, out of memory, or its node was lost"
-    record.end(work, abandoned=f"it ended without a record: {why}")
+    why = f": Slurm says {state}" if state else ", and nobody knows why"
+    from analysis.measure import record
+
+    record.end(work, abandoned=f"it ended without a record{why}")
 
 
-def prepare(work: Path, declared: Declared, run: Run, job: _Slurm | None = None) -> Allocation:
-    """Lay a run's folder out: a folder for each job with its input files and head, and the script."""
-    slurm_job = job or _Slurm.of_this_job()
-    hosts = _hosts(run, slurm_job.nodes)
-    allocation = allocate(declared, run, hosts)
-    meters = declared.cluster.path if declared.cluster.content.power is not None else None
-    script = render(allocation, declared.launch, meters)
-    common: dict[str, Any] = {"environment": allocation.environment, "modules": allocation.modules}
-    common |= {"job_id": slurm_job.number}
-    if slurm_job.number:
-        runs = [expanded(declared.name, declared.base).run(name) for name in slurm_job.runs] or [run]
-        asked = {**requested(declared, run), "runtime": minutes(declared, runs)}
-        common |= {"allocation": asked, "slurm": {**slurm_job.names, "runs": len(runs)}}
-    for number, one in enumerate(allocation.jobs, 1):
-        folder = work / str(number)
-        folder.mkdir()  # not its parent: who finds the job gone has removed it
-        (folder / ".binding").mkdir()
-        lay_out(folder, one)
-        own = {"command": one.command, **common, "files": one.files}
-        folders.write_json(folder / folders.HEAD, {**one.head, **own})
-    (work / "job.sh").write_text(script, encoding="utf-8")
-    return allocation
+def lay_out(work: Path, base: Path, campaign: str, run: str, job: _Slurm) -> int:
+    """Fill a run's folder; return the minutes that it may take."""
+    number = os.environ.get("SLURM_JOB_ID")
+    listed = (job.nodes or _node_list(number)) if number else ""
+    hosts = slurm.node_names(listed) if listed else [socket.gethostname()]
+    found = layout.kept(base, campaign, run, hosts) if job.number else {}
+    if not found:  # imports models, and works through the whole matrix
+        from analysis.measure import prepare
+
+        found = prepare.now(base, campaign, run, hosts, job.runs)
+    common: dict[str, Any] = {"environment": found["environment"], "modules": found["modules"]}
+    common |= {"job_id": job.number}
+    if job.number:
+        _name_nodes(listed, len(hosts), found["tasks"])
+        common |= {"allocation": found["asked"], "slurm": {**job.names, "runs": len(job.runs) or 1}}
+    for one in found["jobs"]:
+        one["head"]["benchbook"] = {"commit": _commit(base), **one["head"]["benchbook"]}
+    layout.lay_out(work, found, common)
+    return int(found["minutes"])
 
 
-def _hosts(run: Run, nodes: str) -> list[str]:
-    """Name the nodes of this job, and give MPI the variables of Slurm that are the run's."""
-    job = os.environ.get("SLURM_JOB_ID")
-    if not job:
-        return [socket.gethostname()]
-    listed = nodes or _node_list(job)
-    hosts = slurm.node_names(listed)
-    tasks = f"{run.ranks_per_node * run.concurrent_jobs}(x{len(hosts)})"
-    given = {"SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed, "SLURM_TASKS_PER_NODE": tasks}
-    given |= {"SLURM_JOB_NUM_NODES": str(len(hosts)), "SLURM_NNODES": str(len(hosts))}
+def _commit(base: Path) -> str:
+    """Return the project's commit: what started this run may have asked for it, see `run.sh`."""
+    known = os.environ.get("BENCHBOOK_COMMIT")
+    return project.commit(base) if known is None else known
+
+
+def _name_nodes(listed: str, nodes: int, tasks: int) -> None:
+    """Give MPI the variables of Slurm that are the run's."""
+    given = {"SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed}
+    given |= {"SLURM_TASKS_PER_NODE": f"{tasks}(x{nodes})"}
+    given |= {"SLURM_JOB_NUM_NODES": str(nodes), "SLURM_NNODES": str(nodes)}
     os.environ.update(given)
-    return hosts
 
 
 def _node_list(job: str) -> str:

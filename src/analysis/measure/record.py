@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base import files, shell
-from analysis.measure import folders
+from analysis.measure import causes, folders
 from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
 # The search path of the job's own libraries; LD_LIBRARY_PATH itself is kept from Benchbook's Python.
@@ -43,18 +43,6 @@ _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
 CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
-# What ends a program from without, by the words of the C library, the loader, shells, Slurm and the kernel.
-_CAUSES = {
-    "the disk is full": re.compile(r"No space left on device|Disk quota exceeded"),
-    "a symbol is missing": re.compile(r"symbol lookup error|undefined symbol"),
-    "a library is missing": re.compile(r"error while loading shared libraries"),
-    "out of memory": re.compile(r"(?i)oom[-_ ]?kill|out of memory|cannot allocate memory|std::bad_alloc"),
-    "the program is missing": re.compile(r"(?i)command not found|could not (?:find|access) the executable"),
-    "the launcher could not make its folder": re.compile(r"orte_session_dir failed"),
-    "the launcher refuses root": re.compile(r"attempt to run as root"),
-    "the program is not for this machine": re.compile(r"(?i)exec format error|cannot execute binary file"),
-    "the program's own error": re.compile(r"^ERROR: "),
-}
 # For who repeats a run by hand, without this package.
 _BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
 # mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
@@ -96,6 +84,7 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
     found["facts"] = _facts()
     found["traffic"] = traffic()
     folders.write_json(work / folders.BEGIN, found)
+    (work / ".kills").write_text(f"{causes.kills() or 0}\n", encoding="ascii")
     refused = []
     if found["binary"] is None and "/" in head["program"]:
         refused.append(f"no program {head['program']}")
@@ -256,11 +245,14 @@ def _judged(
     passed = {} if abandoned else _passed(files.read_json(work / folders.BEGIN).get("traffic") or {})
     for record in records.values():
         record["traffic"] = passed
+    before, now = _number(_text(work / ".kills")), None if abandoned else causes.kills()
+    lost = 0 if before is None or now is None else now - int(before)
     at = _number(_text(work / ".killed")) or 0.0
+    killed = f"{killed} ({causes.of_signal()})" if killed else ""
     for name, record in records.items():
         # What failed before the signal came has failed by itself.
         signal = killed if (record["end"] or at) >= at - SLACK else ""
-        found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
+        found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned, lost=lost)
         record["reason"] = found or _meanwhile(base, campaign, record["run"])
     if bad := [record for record in records.values() if record["reason"]]:
         first = bad[0]["reason"]
@@ -370,20 +362,20 @@ def _minutes(text: str) -> float | None:
     return None if None in found else round(60 * found[0] + found[1], 3)  # type: ignore[operator]
 
 
-def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -> str:
-    """Say why a run failed; empty if it did not."""
+def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str, lost: int) -> str:
+    """Say why a run failed; empty if it did not. The kernel ended `lost` processes for memory."""
     code = record["exit_code"]
     if abandoned:  # whatever it left, nobody watched it to its end
         return abandoned
     if killed and code != 0:
-        return f"the job was ended by {killed} (cancelled, or out of time)"
+        return f"the job was ended by {killed}"
     if code is None:
         return "the shell that waited for it was killed" if record["start"] else "never started"
     if code == BINDING_FAILED or (not record["binding"]["ranks"] and code == 0):
         return "its ranks could not be bound; see stderr.txt"
     if code:
         by = f" (signal {_SIGNALS[code]})" if code in _SIGNALS else ""
-        return f"exit code {code}{by}{_cause(job)}"
+        return f"exit code {code}{by}{causes.of(job, lost)}"
     result = record["result"]
     found = sorted(job.glob(result["file"]))
     if not any(_holds(path, result["text"]) for path in found):
@@ -398,21 +390,6 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
         return f"its {record['profiler']} profile has {size} ranks, {asked}; {_LONE}"
     if len(record["binding"]["ranks"]) != record["ranks"]:
         return f"{len(record['binding']['ranks'])} ranks ran, {record['ranks']} were asked for"
-    return ""
-
-
-def _cause(job: Path) -> str:
-    """Return a known cause of a failure in the last 64 KiB of what the job printed, with its line."""
-    for name in ("stderr.txt", "stdout.txt"):
-        try:
-            with (job / name).open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _PROBE))
-                lines = file.read().decode(errors="replace").splitlines()
-        except OSError:
-            continue
-        for what, pattern in _CAUSES.items():
-            if line := next((line for line in lines if pattern.search(line)), ""):
-                return f": {what}: {files.one_line(line)[:200]}"
     return ""
 
 

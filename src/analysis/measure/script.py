@@ -1,4 +1,4 @@
-"""Files of one job in its folder: those that are written for it, and links to its input files."""
+"""The script of a run."""
 
 import shlex
 import string
@@ -7,34 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.base.errors import ConfigError
-from analysis.measure import folders
 from analysis.measure.declare import Launch
-from analysis.measure.job import Allocation, Job
+from analysis.measure.job import Allocation
 from analysis.measure.power.config import variables
-
-
-def lay_out(folder: Path, job: Job) -> None:
-    """Write a job's files into its folder, which holds none of them yet, and link its inputs."""
-    for name, text in job.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-        if text.startswith("#!"):
-            (folder / name).chmod(0o755)
-    if job.links:
-        if not Path(job.links).is_dir():
-            raise ConfigError.at(job.links, 0, "is no folder of input files", "fix 'inputs' of the cluster")
-        _link(Path(job.links), folder)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Link files, make folders anew: what a program writes beside its inputs is the run's."""
-    for path in sorted(source.iterdir()):
-        if path.is_dir():
-            (target / path.name).mkdir(exist_ok=True)
-            _link(path, target / path.name)
-        # Through a link of such a name the job's output would go into the folder of inputs.
-        elif path.name not in folders.OURS and not (target / path.name).exists():
-            (target / path.name).symlink_to(path.resolve())
-
 
 TEMPLATE = """\
 #!/bin/bash

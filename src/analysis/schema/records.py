@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, create_model
 from analysis.base.files import one_line, read_json
 from analysis.base.models import Evidence, Model
 from analysis.schema.factors import TABLE, Factor
+from analysis.schema.jobs import section
 
 # Key of a record that was made from the output of a job that nobody watched: its exit code may not be known.
 IMPORTED = "imported"
@@ -96,14 +97,6 @@ RunRecord: type[_Record] = create_model(
 )
 
 
-def section(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return the object that is under some keys of a record, one below the other; empty without one."""
-    for name in names:
-        found = record.get(name)
-        record = found if isinstance(found, dict) else {}
-    return record
-
-
 def source_of(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the file that has an imported run as a part; empty for a whole file."""
     files = section(record, IMPORTED).get("files")
@@ -111,16 +104,6 @@ def source_of(record: Mapping[str, Any]) -> str:
         [one for one in files if isinstance(one, dict) and "lines" in one] if isinstance(files, list) else []
     )
     return str(parts[0].get("sha256", "")) if parts else ""
-
-
-def job_of(record: Mapping[str, Any]) -> str:
-    """Return the job of Slurm that a record names: ``7``, also for ``7:3``, the third run in job 7."""
-    return str(record.get("job_id", "")).partition(":")[0]
-
-
-def restarts(record: Mapping[str, Any]) -> str:
-    """Return how often Slurm had started a record's job again; it keeps its number and gets new times."""
-    return str(section(record, "slurm").get("restarts") or "0")
 
 
 def node_facts(path: Path) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""What ends a program from without: its own words, Slurm's of a signal, the kernel's of memory."""
+
+import os
+import re
+from pathlib import Path
+
+from analysis.base import files, shell
+
+_END = 65_536  # B of what a job printed last
+_HURRY = 1.0  # s that Slurm has for an answer: a job that is ended has few left
+# By the words of the C library, the loader, shells, Slurm and the kernel.
+_CAUSES = {
+    "the disk is full": re.compile(r"No space left on device|Disk quota exceeded"),
+    "a symbol is missing": re.compile(r"symbol lookup error|undefined symbol"),
+    "a library is missing": re.compile(r"error while loading shared libraries"),
+    "out of memory": re.compile(r"(?i)oom[-_ ]?kill|out of memory|cannot allocate memory|std::bad_alloc"),
+    "the program is missing": re.compile(r"(?i)command not found|could not (?:find|access) the executable"),
+    "the launcher could not make its folder": re.compile(r"orte_session_dir failed"),
+    "the launcher refuses root": re.compile(r"attempt to run as root"),
+    "the program is not for this machine": re.compile(r"(?i)exec format error|cannot execute binary file"),
+    "the program's own error": re.compile(r"^ERROR: "),
+}
+
+
+def of(job: Path, killed: int) -> str:
+    """Return a known cause of a job's failure, to follow its exit code; `killed` is by `kills`."""
+    if killed:
+        return f": out of memory: the kernel ended {killed} of its processes for that"
+    return _printed(job)
+
+
+def _printed(job: Path) -> str:
+    """Return a known cause of a failure in the last 64 KiB of what the job printed, with its line."""
+    for name in ("stderr.txt", "stdout.txt"):
+        try:
+            with (job / name).open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _END))
+                lines = file.read().decode(errors="replace").splitlines()
+        except OSError:
+            continue
+        for what, pattern in _CAUSES.items():
+            if line := next((line for line in lines if pattern.search(line)), ""):
+                return f": {what}: {files.one_line(line)[:200]}"
+    return ""
+
+
+def of_signal() -> str:
+    """Say what Slurm knows of a signal that ended this job: it sends the same at a limit and by a hand."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %r"]
+    said = shell.run(command, _HURRY).text.split() if job else []
+    if "TimeLimit" in said or "TIMEOUT" in said:
+        return "its limit of time was over"
+    return "cancelled or preempted, not at its limit of time" if said else "cancelled, or out of time"
+
+
+def kills(root: Path = Path("/")) -> int | None:
+    """Return how many processes of this job the kernel has ended for memory; None if nobody counts them.
+
+    Slurm makes a control group for each job that it keeps to its memory. The first version of control groups
+    counts in each for itself, the second in all above it too.
+    """
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        first = "memory" in names.split(",")
+        folder = root / "sys/fs/cgroup" / ("memory" if first else "") / path.lstrip("/")
+        job = next((top for top in (folder, *folder.parents) if top.name.startswith("job_")), None)
+        if job is None or (names and not first):
+            continue
+        counts = sorted(job.rglob("memory.oom_control")) if first else [job / "memory.events"]
+        if found := re.findall(r"^oom_kill (\d+)$", "\n".join(map(_text, counts)), re.MULTILINE):
+            return sum(map(int, found))
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,72 @@
+"""What ended a job from without: control groups and Slurm's answers as they are on machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.measure import causes
+
+from .conftest import squeue
+
+# As the kernel writes them (Linux 6.18); a job of Slurm 22.05 with cgroup/v1, and Slurm's path for cgroup/v2.
+FIRST = "5:devices:/\n4:memory:/slurm_n1/uid_0/job_7/step_batch/task_0\n3:cpuset:/\n0::/\n"
+SECOND = "0::/system.slice/slurmstepd.scope/job_7/step_batch/user/task_0\n"
+CONTROL = "oom_kill_disable 0\nunder_oom 0\noom_kill {count}\n"
+EVENTS = "low 0\nhigh 0\nmax 31\noom 2\noom_kill {count}\noom_group_kill 0\n"
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="ascii")
+
+
+def test_kills__are_those_of_the_own_job_in_both_versions_of_control_groups(tmp_path: Path) -> None:
+    """The first version counts where a process was, the second in all groups above it too."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    put(old / "proc/self/cgroup", FIRST)
+    slurm = old / "sys/fs/cgroup/memory/slurm_n1/uid_0"
+    for name, count in (
+        ("job_7", 0),
+        ("job_7/step_0/task_0", 2),
+        ("job_7/step_batch/task_0", 1),
+        ("job_8", 9),
+    ):
+        put(slurm / name / "memory.oom_control", CONTROL.format(count=count))
+    assert causes.kills(old) == 3
+    put(new / "proc/self/cgroup", SECOND)
+    scope = new / "sys/fs/cgroup/system.slice/slurmstepd.scope"
+    for name, count in (("job_7", 3), ("job_7/step_0", 2), ("job_8", 9)):
+        put(scope / name / "memory.events", EVENTS.format(count=count))
+    assert causes.kills(new) == 3
+
+
+def test_kills__are_unknown_where_slurm_makes_no_group_for_a_job(tmp_path: Path) -> None:
+    assert causes.kills(tmp_path) is None
+    put(tmp_path / "proc/self/cgroup", "4:memory:/user.slice\n0::/user.slice\n")
+    put(tmp_path / "sys/fs/cgroup/memory/user.slice/memory.oom_control", CONTROL.format(count=5))
+    assert causes.kills(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("COMPLETING TimeLimit\n", "its limit of time was over"),
+        ("TIMEOUT TimeLimit\n", "its limit of time was over"),
+        ("COMPLETING None\n", "cancelled or preempted, not at its limit of time"),
+        ("", "cancelled, or out of time"),
+    ],
+)
+def test_signal__is_that_of_a_limit_only_if_slurm_says_so(
+    answer: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squeue(tmp_path, monkeypatch, answer)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert causes.of_signal() == why
+
+
+def test_of__memory_comes_before_what_the_program_printed(tmp_path: Path) -> None:
+    (tmp_path / "stderr.txt").write_text("ERROR: lost a rank\n", encoding="ascii")
+    assert causes.of(tmp_path, 2) == ": out of memory: the kernel ended 2 of its processes for that"
+    assert causes.of(tmp_path, 0) == ": the program's own error: ERROR: lost a rank"

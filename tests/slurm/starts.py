@@ -1,0 +1,147 @@
+"""Slurm's starts of jobs compared with a campaign's records: what is lost, doubled or without a reason."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+HEAD = "rule_run_wildcards_few_"  # how the comments of the campaign's jobs begin
+Start = tuple[str, int]  # a job, and when it began, in s since 1970
+_FINE = (
+    "COMPLETED",
+    "RUNNING",
+)  # a crashed controller can forget a job, which then runs in its books for ever
+_REFUSED = "refused"
+_AGAIN = ("REQUEUED", "NODE_FAIL", "PREEMPTED", _REFUSED)  # how a start ends that Slurm takes back
+_LONG = 1800  # s that no run takes, and less than any step of a clock
+_NEAR = 5.0  # s in which a program begins after its job
+_LATE = 120.0  # s from Slurm's word that a job has begun to the job's own: its disk may stand still
+
+
+def starts(accounted: Iterable[str]) -> dict[Start, str]:
+    """Return the starts of jobs by sacct's rows, job|state|start|end|comment: start -> state.
+
+    A start that ended within a second is `_REFUSED`: "already running", "job credential revoked".
+    """
+    found: dict[Start, str] = {}
+    for row in accounted:
+        job, state, began, end, comment = row.split("|")
+        if comment.startswith(HEAD) and _known(began):
+            at = datetime.fromisoformat(began).timestamp()
+            short = _known(end) and datetime.fromisoformat(end).timestamp() - at <= 1
+            found[job, int(at)] = _REFUSED if short else state
+    return found
+
+
+def _known(time_: str) -> bool:
+    return time_ not in ("Unknown", "None", "")
+
+
+def ends(accounted: Iterable[str]) -> dict[Start, float]:
+    """Return when the starts of jobs ended, by the rows that `starts` takes."""
+    found: dict[Start, float] = {}
+    for row in accounted:
+        job, _, began, end, comment = row.split("|")
+        if comment.startswith(HEAD) and _known(began) and _known(end):
+            at = int(datetime.fromisoformat(began).timestamp())
+            found[job, at] = datetime.fromisoformat(end).timestamp()
+    return found
+
+
+def start_of(record: Mapping[str, Any]) -> Start:
+    """Return a record's job and when it began; Slurm's count of starts is lost with a killed controller."""
+    job = str(record["job_id"]).partition(":")[0]
+    return job, int((record.get("slurm") or {}).get("start") or 0)
+
+
+def nearest(one: Start, known: Iterable[Start]) -> Start:
+    """Return the start in Slurm's books that a record or note is of, the last before; itself if none."""
+    return max(
+        (other for other in known if other[0] == one[0] and -1 <= one[1] - other[1] <= _LATE), default=one
+    )
+
+
+def without(started: Mapping[Start, str], known: Iterable[Start]) -> set[Start]:
+    """Return the starts in Slurm's books that no record and no note is of."""
+    return started.keys() - {nearest(one, started) for one in known}
+
+
+def unborn(started: Mapping[Start, str], missing: Iterable[Start], ran: Iterable[Start]) -> set[Start]:
+    """Return those of some starts that Slurm itself took back, and whose program never ran.
+
+    After a crash of the controller a refused start can be all that its books have of a job.
+    """
+    found, ran = set(), list(ran)
+    for one in missing:
+        job, at = one
+        others = [other for name, other in started if name == job and other != at]
+        again = min((other for other in others if other > at), default=None)
+        if started[one] == _REFUSED or (started[one] in _AGAIN and again is not None):
+            until = again if again is not None else at + _NEAR
+            found |= {one} if not any(name == job and at <= time_ < until for name, time_ in ran) else set()
+    return found
+
+
+def counted(
+    started: Mapping[Start, str],
+    records: Iterable[Mapping[str, Any]],
+    idle: Iterable[Start],
+    ran: Iterable[Start] = (),
+    ended_well: Iterable[str] = (),
+    ended: Mapping[Start, float] | None = None,
+) -> dict[str, list[str]]:
+    """Hold Slurm's starts against the records, see above; `ended_well` are jobs by the controller's log.
+
+    `ended` has when starts ended by Slurm, as its books say.
+    """
+    records = list(records)
+    there = Counter(map(start_of, records))
+    missing = without(started, [*there, *idle])
+    lost = missing - unborn(started, missing, ran)
+    good = [record for record in records if not record["reason"]]
+    runs = Counter(record["run"] for record in good)
+    claimed = [record for record in records if record["reason"].endswith("Slurm says COMPLETED")]
+    # A controller that is killed forgets that a job has ended, and can end it again: cancelled, say.
+    doubted = [record for record in good if start_of(record)[0] not in set(ended_well)]
+    doubted = [one for one in doubted if not _over(one, ended or {})]
+    ways = {one["run"]: started.get(nearest(start_of(one), started), "no start") for one in doubted}
+    taken = [one for one in records if one.get("retracted") and one.get("exit_code") == 0]
+    # Slurm's word of a job that has not ended, in the reason of an attempt that has.
+    open_ = re.compile(r"Slurm says (PENDING|RUNNING|REQUEUED|SUSPENDED|COMPLETING)")
+    return {
+        "lost": [f"job {job}, started at {at}" for job, at in sorted(lost)],
+        "doubled": [str(one) for one, count in [*there.items(), *runs.items()] if count > 1],
+        "retracted": [record["run"] for record in claimed],
+        "wrong": [f"{run}: {state}" for run, state in ways.items() if state not in _FINE],
+        "ghosts": [one["run"] for one in taken if start_of(one)[0] in set(ended_well)],
+        "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
+        "not ended": [one["run"] for one in records if open_.search(one["reason"])],
+        "mistimed": [one["run"] for one in good if not 0 <= one.get("end", 0) - one.get("start", 0) < _LONG],
+    }
+
+
+def _over(record: Mapping[str, Any], ended: Mapping[Start, float]) -> bool:
+    """Tell whether a run had ended by its record before Slurm ended its start."""
+    at = ended.get(nearest(start_of(record), ended))
+    return at is not None and record.get("ended") is not None and record["ended"] <= at + 1
+
+
+# What a failed attempt says if its job was ended by the kernel or at its limit, and no other attempt.
+_SAYS = {
+    "out of memory": re.compile(r"out of memory|OUT_OF_MEMORY"),
+    "shortened limit": re.compile(r"limit of time was over|TIMEOUT"),
+}
+
+
+def untrue(hit: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the failed attempts whose reason is not what their job was hit by: job -> kind."""
+    found = []
+    for record in records:
+        reason, kind = record["reason"], hit.get(start_of(record)[0], "")
+        said = {name for name, pattern in _SAYS.items() if pattern.search(reason)}
+        if reason and said != {kind} & _SAYS.keys():
+            found.append(f"{record['run']}: {reason}, hit by {kind or 'nothing'}")
+    return found
