@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from analysis.schema.records import RunRecord, count_of
+from analysis.schema.records import RunRecord
+from analysis.schema.stated import count_of
 
 GIVEN = {"run": "r1", "campaign": "c", "application": "app", "evidence": "measured"}
 

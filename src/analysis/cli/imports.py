@@ -23,7 +23,7 @@ from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.table import read_table
 from analysis.importing.writing import README, power_entries
 from analysis.provenance import manifest
-from analysis.schema.records import IMPORTED
+from analysis.schema.stated import IMPORTED
 
 _ROWS = 30  # runs, files and faults that are listed
 _LEVELS = 8  # of a factor, on its line

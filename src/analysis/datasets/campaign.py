@@ -32,9 +32,8 @@ from analysis.model.campaign import modelled
 from analysis.schema import registry, storage
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import CampaignFile
-from analysis.schema.jobs import job_of, restarts
-from analysis.schema.records import IMPORTED, further
 from analysis.schema.registry import Columns, to_dataset
+from analysis.schema.stated import IMPORTED, further, job_of, restarts
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 

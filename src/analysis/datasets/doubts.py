@@ -20,7 +20,7 @@ from analysis.datasets.tables import sizes
 from analysis.datasets.witnesses import examine, tables
 from analysis.datasets.witnesses.hearing import Hearing, Testimony
 from analysis.readers.run import ended_well
-from analysis.schema.records import IMPORTED
+from analysis.schema.stated import IMPORTED
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _LEFT = "the run does not count: correct its record, or put its files where they belong"

@@ -18,9 +18,8 @@ import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.schema import registry
-from analysis.schema.jobs import section
-from analysis.schema.records import IMPORTED, source_of
 from analysis.schema.registry import Columns
+from analysis.schema.stated import IMPORTED, section, source_of
 
 # What differs between executions of a cell, or does not change what is run.
 _OWN = ("run", "campaign", "evidence", "question", "repeat", "order")

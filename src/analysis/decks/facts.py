@@ -12,7 +12,7 @@ from analysis.base.words import counted, in_order
 from analysis.decks.slide import Slide, head, tabled
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
 from analysis.estimates.spelling import display, listed, nameable
-from analysis.schema.records import count_of, node_facts
+from analysis.schema.stated import count_of, node_facts
 
 _CLUSTERS = 24  # of a table
 _LISTED = 4  # names of a row, the others are counted

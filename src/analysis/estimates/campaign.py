@@ -24,8 +24,8 @@ from analysis.estimates import mixture
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
 from analysis.schema.factors import FACTORS, SPELLINGS, label
-from analysis.schema.records import count_of, node_facts
 from analysis.schema.registry import to_dataset
+from analysis.schema.stated import count_of, node_facts
 
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"

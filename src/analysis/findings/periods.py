@@ -11,8 +11,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.files import RECORD, read_json
 from analysis.estimates.campaign import Campaign
-from analysis.schema.jobs import section
-from analysis.schema.records import facts_of
+from analysis.schema.stated import facts_of, section
 
 PERIODS = {"day": "D", "week": "W", "month": "M"}
 LATEST, LAST_WEEK, BEST = WORDS = ("latest", "last-week", "best")

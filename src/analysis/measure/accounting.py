@@ -16,7 +16,7 @@ from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, plan
-from analysis.schema.jobs import job_of, section
+from analysis.schema.stated import job_of, section
 
 FIELDS = (
     "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"

@@ -16,7 +16,7 @@ from analysis.measure.job import allocate
 from analysis.measure.launch import recover
 from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, TOGETHER, plan
-from analysis.schema.jobs import job_of, restarts, section
+from analysis.schema.stated import job_of, restarts, section
 
 Start = tuple[str, float, int]  # a job, when it began, how often Slurm had started it again
 SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind

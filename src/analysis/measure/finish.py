@@ -15,7 +15,7 @@ from analysis.measure.attempts import lost, started, tidy
 from analysis.measure.books import add_to_manifest, kept, stopped
 from analysis.measure.record import retract
 from analysis.measure.workflow import missing, on_slurm, plan, summary
-from analysis.schema.jobs import job_of
+from analysis.schema.stated import job_of
 
 _PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
 

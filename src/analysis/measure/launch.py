@@ -17,7 +17,7 @@ from typing import Any, Self
 from analysis.base import files, project, shell, slurm
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.measure import folders, layout, turns
-from analysis.schema.jobs import job_of, section
+from analysis.schema.stated import job_of, section
 
 BUSY = 75
 # Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take

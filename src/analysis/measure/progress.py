@@ -19,7 +19,7 @@ from analysis.base import files, project, slurm
 from analysis.measure import accounting, attempts, folders, waiting, workflow
 from analysis.measure.cost import cost, duration, seconds
 from analysis.measure.matrix import MatrixPlan, Run
-from analysis.schema.jobs import job_of
+from analysis.schema.stated import job_of
 
 # A pause as long as this, in seconds, parts two stretches of measuring: nothing is said about its pace.
 _PAUSE = 900.0

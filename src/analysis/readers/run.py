@@ -21,7 +21,8 @@ from analysis.readers.base import Faults
 from analysis.readers.text import decode
 from analysis.schema import registry
 from analysis.schema.factors import ALIASES
-from analysis.schema.records import IMPORTED, RunRecord
+from analysis.schema.records import RunRecord
+from analysis.schema.stated import IMPORTED
 
 EVIDENCE = get_args(Evidence)
 REQUIRED = ("run", "campaign", "application", "evidence")

@@ -1,19 +1,11 @@
 """The record that each run leaves, ``run.json``, as a model: what a key may be called and may hold."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, create_model
 
-from analysis.base.files import one_line, read_json
 from analysis.base.models import Evidence, Model
 from analysis.schema.factors import TABLE, Factor
-from analysis.schema.jobs import section
-
-# Key of a record that was made from the output of a job that nobody watched: its exit code may not be known.
-IMPORTED = "imported"
-_LARGEST = 2.0**63  # no fact of a node counts further
 
 Needed = Annotated[str, StringConstraints(min_length=1)]
 Text = Annotated[str | None, Field(description="a factor of the run, empty or null where it has none")]
@@ -95,66 +87,3 @@ RunRecord: type[_Record] = create_model(
     __doc__=_Record.__doc__,
     **{name: field for one in TABLE if one.name != "application" for name, field in _of(one).items()},
 )
-
-
-def source_of(record: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the file that has an imported run as a part; empty for a whole file."""
-    files = section(record, IMPORTED).get("files")
-    parts = (
-        [one for one in files if isinstance(one, dict) and "lines" in one] if isinstance(files, list) else []
-    )
-    return str(parts[0].get("sha256", "")) if parts else ""
-
-
-def node_facts(path: Path) -> dict[str, Any]:
-    """Return the facts of a run's node by name, as its record states them.
-
-    Empty if the record has none or cannot be read, which the ingest names.
-    """
-    return facts_of(read_json(path))
-
-
-def facts_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a node by name, as a record states them: texts, numbers, tables."""
-    facts = section(record, "facts", "facts")
-    values = {name: section(facts, name).get("value") for name in facts}
-    known = {name: value for name, value in values.items() if _plain(value)}
-    return {name: one_line(value) if isinstance(value, str) else value for name, value in known.items()}
-
-
-# What Benchbook notes of its own work, and what other columns have.
-_NO_FACTS = ("benchbook", "attempt_at", "binding", "facts", "imported", "result", "values")
-
-
-def further(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a record states next to the columns of a run, texts by name: node, environment, settings.
-
-    A value within others is called by all keys down to it, like ``environment.OMP_PROC_BIND``.
-    """
-    rest = {name: value for name, value in record.items() if name not in _NO_FACTS}
-    flat = _flat(facts_of(record)) | _flat(section(record, "imported", "facts")) | _flat(rest)
-    return {name: one_line(text) for name, text in flat.items() if text}
-
-
-def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{above}{key}.")
-        elif isinstance(value, list):
-            found[above + key] = " ".join(one for one in value if isinstance(one, str))
-        elif value is not None:
-            found[above + key] = str(value)
-    return found
-
-
-def count_of(fact: object) -> int:
-    """Return a fact of a node as a count, 0 if it is no count."""
-    text = str(fact)
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
-
-
-def _plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(row, dict) for row in value)
-    return isinstance(value, str) or (isinstance(value, (int, float)) and abs(value) < _LARGEST)

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.base.slurm import QUARTER, usual_zones
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
-from analysis.schema.jobs import section
+from analysis.schema.stated import section
 
 # What holds for so many is a rule, from which the rest departs.
 _RULE = 0.9

@@ -25,8 +25,8 @@ from analysis.datasets.witnesses.marks import Marks
 from analysis.datasets.witnesses.readings import LogDigest, figures
 from analysis.energy.meters import Log
 from analysis.readers.run import ended_well
-from analysis.schema import jobs, registry
-from analysis.schema.jobs import section
+from analysis.schema import registry, stated
+from analysis.schema.stated import section
 
 Row = Mapping[str, Any]
 # What differs between executions of a cell, or does not change what is run.
@@ -90,12 +90,12 @@ class Testimony:
     @property
     def account(self) -> str:
         """Its job in Slurm's records: the third run of job 7 has the job 7:3."""
-        return jobs.job_of(self.row)
+        return stated.job_of(self.row)
 
     @property
     def restarts(self) -> str:
         """How often Slurm had started its job again."""
-        return jobs.restarts(self.extra)
+        return stated.restarts(self.extra)
 
     @property
     def restarted(self) -> bool:

@@ -15,7 +15,7 @@ from analysis.base.errors import Fault, ReadError
 from analysis.base.files import RECORD, read_bytes
 from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
-from analysis.schema.records import IMPORTED
+from analysis.schema.stated import IMPORTED
 
 # Repeats agree in some digits, not in so many of so many numbers.
 _DIGITS, _NUMBERS = 12, 2

@@ -11,7 +11,7 @@ import numpy as np
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
 from analysis.datasets.witnesses.marks import mpi_libraries
-from analysis.schema.jobs import section
+from analysis.schema.stated import section
 
 # Gbit/s by grade of InfiniBand, four lanes.
 _GRADES = {"sdr": 8, "ddr": 16, "qdr": 32, "fdr": 56, "edr": 100, "hdr": 200, "ndr": 400, "xdr": 800}

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.accounts import shared_by, waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
-from analysis.schema.records import IMPORTED
+from analysis.schema.stated import IMPORTED
 
 # If more of the accounted jobs have no run, the accounting covers more than the campaign,
 _OWN_SHARE = 0.5

@@ -12,7 +12,7 @@ import yaml
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.factors import BY_NAME
-from analysis.schema.records import IMPORTED
+from analysis.schema.stated import IMPORTED
 
 # The file that was measured, next to the runs: what it asks for was there once.
 _MATRIX = "campaign.txt"
