@@ -362,7 +362,7 @@ RULES: dict[str, tuple[str, Rule]] = {
     ),
     "Equality": ("Both rank tests at 5 %, and the whole interval within 5 %.", equality),
     "Trends": ("A permutation test at 5 %, and a clear interval.", trends),
-    "Up to": (
+    "The largest of several values": (
         "The lower ends hold for all strata at once; the upper end is that of each stratum alone.",
         extremes,
     ),

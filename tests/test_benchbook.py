@@ -27,7 +27,7 @@ def test_open__is_a_campaign_that_shows_what_it_is() -> None:
     campaign = benchbook.open("vm-hpcg")
     text = repr(campaign)
     runs = len(list((ROOT / "data/raw/vm-hpcg/runs").glob("*/run.json")))
-    assert f"runs: 203 of {runs} count" in text
+    assert f"runs: {runs}, of which 203 count" in text
     assert "MPI library: MPICH 4.0.2, Open MPI 4.1.4" in text
     assert "nodes: 1, 2" in text
     # What is not known of a run is no level.
@@ -64,13 +64,48 @@ def test_notebook__a_campaign_without_the_runs_is_one_line_that_names_others(
     shell = InteractiveShell()
     monkeypatch.setattr(pages_notebook, "get_ipython", lambda: shell)
     monkeypatch.setenv("JPY_SESSION_NAME", "notebooks/45-scaling.ipynb")
-    pages_notebook._explain_refusals()
+    pages_notebook.explain_refusals()
     shell.user_ns["NotCoveredError"] = NotCoveredError
     shell.run_cell("raise NotCoveredError('no run of x stands for nodes 2')")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "no run of x stands for nodes 2."
     assert "published-openfoam" in lines[1]
     assert len(lines) == 2
+
+
+def test_notebook__a_campaign_with_other_parameters_gets_those_of_its_page(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = InteractiveShell()
+    monkeypatch.setattr(pages_notebook, "get_ipython", lambda: shell)
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebooks/60-messages.ipynb")
+    pages_notebook.explain_refusals()
+    shell.user_ns |= {"NotCoveredError": NotCoveredError, "campaign": "vm-hpcg", "reports": ["hpcg2014"]}
+    shell.user_ns |= {"topics": ["message sizes"], "runs": ["hpcg-ipm-n8"]}
+    shell.run_cell("raise NotCoveredError('vm-hpcg has no run hpcg-ipm-n8')")
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "For vm-hpcg, set these in the first cell, too: runs = ['073']"
+    ]
+    # With its own parameters another campaign is the only way.
+    shell.run_cell("runs = ['073']\nraise NotCoveredError('no messages')")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("Set `campaign` in the first cell to one that has them: vm-profiles")
+    assert "vm-hpcg" not in last
+
+
+def test_notebook__a_campaign_of_the_wrong_kind_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = InteractiveShell()
+    monkeypatch.setattr(pages_notebook, "get_ipython", lambda: shell)
+    monkeypatch.setenv("JPY_SESSION_NAME", "notebooks/12-findings.ipynb")
+    pages_notebook.explain_refusals()
+    shell.run_cell("from analysis.base.errors import ConfigError")
+    shell.run_cell("raise ConfigError.at('modelled', 0, 'is modelled', 'compare its bands')")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines()[0] == "modelled:0: is modelled; compare its bands."
+    assert "vm-hpcg" in said.err.splitlines()[1]
 
 
 def test_notebook__a_campaign_that_is_not_built_is_one_line_that_names_those_that_are(
@@ -83,7 +118,7 @@ def test_notebook__a_campaign_that_is_not_built_is_one_line_that_names_those_tha
     shell = InteractiveShell()
     monkeypatch.setattr(pages_notebook, "get_ipython", lambda: shell)
     monkeypatch.setenv("JPY_SESSION_NAME", "notebooks/45-scaling.ipynb")
-    pages_notebook._explain_refusals()
+    pages_notebook.explain_refusals()
     shell.run_cell("import benchbook; benchbook.open('syn-lsdyna2014')")
     lines = capsys.readouterr().err.splitlines()
     # `make report` builds no synthetic campaign.

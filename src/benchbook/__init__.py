@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,7 @@ def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is ho
     from analysis.base.models import known
     from analysis.estimates.campaign import load_campaign
 
+    _explain()
     path = project.declaration(name)
     if not path.is_file():
         names = sorted(one.stem for one in path.parent.glob("*.yaml"))
@@ -73,6 +75,7 @@ def explore(campaign: str = "", factor: str = "") -> Explorer:
     """
     from benchbook.explorer import Explorer
 
+    _explain()
     return Explorer(campaign, factor)
 
 
@@ -80,6 +83,7 @@ def read(path: str | Path) -> xr.Dataset:
     """Read a raw file; its format is detected from the content (see `analysis.readers.open`)."""
     from analysis import readers
 
+    _explain()
     return readers.open(path)
 
 
@@ -104,19 +108,25 @@ def which(question: str = "") -> pd.DataFrame:
     """
     import pandas as pd
 
-    from analysis.base import project
+    from analysis.base import models, project
     from analysis.base.errors import ConfigError
     from analysis.estimates.contents import load_config
+    from analysis.schema.campaigns import CampaignFile
+    from analysis.schema.factors import PROCESSORS
 
+    _explain()
     pages = load_config()["pages"]
     words = re.findall(r"\w+", question.lower())
     asked = [_SAME.get(word, word) for word in words if word not in _EMPTY]
     rows = []
     for page in pages:
         title, topics = page.get("title", ""), page.get("topics", [])
+        used = project.as_list(page, "campaign")
         text = " ".join([title, *topics, page["name"], page["notebook"]])
+        if asked and PROCESSORS & set(topics):  # the processor is what the page is about
+            text += " ".join(models.load(CampaignFile, project.declaration(one)).hardware for one in used)
         if all(word in text.lower() for word in asked):
-            named = project.as_list(page, "campaign") or [page.get("group", "")]
+            named = used or [page.get("group", "")]
             rows += [
                 (campaign, title or page["notebook"], page["notebook"], page["name"]) for campaign in named
             ]
@@ -127,6 +137,41 @@ def which(question: str = "") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["campaign", "question", "notebook", "page"])
 
 
+def _explain() -> None:
+    """In JupyterLab, let a refusal be one line."""
+    if os.environ.get("JPY_SESSION_NAME"):
+        from analysis.pages.notebook import explain_refusals
+
+        explain_refusals()
+
+
 # Words of a user -> those of pages; and words that say nothing of a topic.
-_SAME = {"wh": "energy", "watt": "energy", "watts": "energy", "joules": "energy", "throughput": "placement"}
-_EMPTY = frozenset(("a", "per", "of", "the", "is", "job", "which", "what", "how"))
+_SAME = {
+    "wh": "energy",
+    "watt": "energy",
+    "watts": "energy",
+    "joules": "energy",
+    "throughput": "placement",
+    "clock": "frequency",
+}
+_EMPTY = frozenset(
+    {
+        "a",
+        "an",
+        "are",
+        "can",
+        "do",
+        "does",
+        "for",
+        "higher",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "job",
+        "much",
+        "of",
+    }
+    | {"on", "per", "should", "the", "to", "what", "which", "worth"}
+)

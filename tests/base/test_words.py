@@ -29,7 +29,16 @@ def test_labelled__a_level_that_nobody_stated_is_no_blank() -> None:
 
 @pytest.mark.parametrize(
     ("value", "spelt"),
-    [(11_656, "11,656"), (1_234_567, "1,234,567"), (-3, "−3"), (86.363636, "86.3636"), (0.25, "0.25")],
+    [
+        (99.999, "99.999"),
+        (0.382897, "0.3829"),
+        (12_345.6, "12,350"),
+        (11_656, "11,656"),
+        (1_234_567, "1,234,567"),
+        (-3, "−3"),
+        (86.363636, "86.36"),
+        (0.25, "0.25"),
+    ],
 )
 def test_exact__a_count_keeps_every_digit(value: float, spelt: str) -> None:
     assert exact(value) == spelt

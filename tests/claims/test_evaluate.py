@@ -157,7 +157,7 @@ def test_text__where_scaling_stops(estimate: Estimate, text: str) -> None:
         (Estimate(1.36, 1.222, 1.543, 6), "1.36 % (1.22 to 1.54)"),
         (Estimate(11.1, -0.3, 23.2, 6), "11.1 % (−0.3 to 23.2)"),
         (Estimate(11.1, 0.0, 23.2, 6), "11 % (0 to 23)"),
-        (Estimate(86.363636, 86.363636, 86.363636, 6), "86.3636 % (exact)"),
+        (Estimate(86.363636, 86.363636, 86.363636, 6), "86.36 % (exact)"),
     ],
 )
 def test_text__no_more_than_four_figures_however_narrow_the_interval(estimate: Estimate, text: str) -> None:

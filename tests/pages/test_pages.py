@@ -296,6 +296,11 @@ def test_questions__a_series_says_its_ends_and_its_way() -> None:
     assert pages.series_sentences(table, "%") == ["Share of MPI: 20 % at 2 nodes, 40 % at 4 nodes."]
     longer = pd.concat([table, table.tail(1).assign(nodes=8, median=30.0, low=30.0, high=30.0)])
     assert pages.series_sentences(longer, "%")[0].endswith("30 % at 8 nodes, not in one direction.")
+    bytes_of = table.assign(median=[0.08230804, 0.458176], low=[0.08230804, 0.458176])
+    bytes_of["high"] = bytes_of["low"]
+    assert pages.series_sentences(bytes_of, "GB") == [
+        "Share of MPI: 82.31 MB at 2 nodes, 458.2 MB at 4 nodes."
+    ]
 
 
 def test_questions__claims_of_single_calls_are_the_reports() -> None:

@@ -34,3 +34,10 @@ def test_shown__a_level_keeps_its_second_digit() -> None:
     html = shown(pd.DataFrame({"median": [48.64], "confidence": [0.95]}), 1)._repr_html_()
     assert "48.6<" in html
     assert "0.95<" in html
+
+
+def test_shown__a_number_has_at_most_four_figures_or_its_whole_part() -> None:
+    values = [97.836, 1950.12, 14133.58, 0.0374, 0.1234567]
+    assert shown(pd.DataFrame({"value": values})).frame["value"].tolist() == [
+        "97.84", "1,950", "14,134", "0.037", "0.123"
+    ]  # fmt: skip

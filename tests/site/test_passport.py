@@ -157,3 +157,8 @@ def test_row__link_is_copied_as_an_address_of_the_board(browser: Browser, site: 
         " await new Promise((done) => setTimeout(done, 50)); return got; })()"
     )
     assert browser.run(copied) == (site / "index.html").as_uri() + "#fdr-10gbe"
+
+
+def test_figure__table_on_the_page_has_four_figures() -> None:
+    shown = str(passport.table([{"x": "22.11", "y": "0.08230804", "z": "20"}]))
+    assert "<td>22.11</td><td>0.08231</td><td>20</td>" in shown

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from analysis.base import project
+from analysis.base import models, project
 from analysis.claims.model import load_report
 from analysis.estimates.contents import load_config
+from analysis.schema.campaigns import CampaignFile
 from analysis.site.build import Front, build
 from analysis.site.page import PageInput
 from analysis.site.provenance import Provenance
@@ -67,6 +68,13 @@ QUERIES = [
     ("ARCHER2", "report-archer2022.html"),
     ("repeats vary", "vm-hpcg-repeats.html"),
     ("scoreboard", "index.html#claims"),
+    ("is a higher CPU clock worth it", "report-archer2022.html"),
+    ("AMD EPYC", "cpu-frequency.html"),
+    ("which MPI is fastest", "mpi-library.html"),
+    ("how long are messages", "messages.html"),
+    ("how fast is an Allreduce", "sharp-allreduce.html"),
+    ("RoCE or InfiniBand", "roce-links.html"),
+    ("what is an analogue", "docs/glossary.html#distances"),
 ]
 
 
@@ -118,12 +126,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site of the repository without its datasets: no claim is tested, no page has an answer."""
     folder = tmp_path_factory.mktemp("search")
     config = load_config(ROOT)
+    hardware = {
+        path.stem: models.load(CampaignFile, path).hardware
+        for path in (ROOT / "config/campaigns").glob("*.yaml")
+    }
     pages = []
     for entry in config["pages"]:
         path = site_mock.notebook(folder / f"{entry['name']}.ipynb", question(entry), "")
         used = ", ".join(project.as_list(entry, "campaign"))
         pages.append(
-            PageInput(entry["name"], path, "measured", used, question(entry), (), entry.get("group", ""))
+            PageInput(
+                entry["name"],
+                path,
+                "measured",
+                used,
+                question(entry),
+                (),
+                entry.get("group", ""),
+                "; ".join(hardware[one] for one in project.as_list(entry, "campaign")),
+            )
         )
     topics = {entry["name"]: entry.get("topics", ()) for entry in config["pages"]}
     reports = [load_report(project.claims(name, ROOT)) for name in config["reports"]]

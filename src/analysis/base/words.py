@@ -11,6 +11,7 @@ Spellings = Mapping[str, str]
 _NONE: Spellings = MappingProxyType({})
 
 NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
+NOT_KNOWN = "not known"  # a level that no run states
 SIMULATED = "simulated"  # ends the name of each meter that is none
 
 # Dates and times in names.
@@ -187,8 +188,14 @@ def significant(value: float, figures: int = 4) -> str:
 
 
 def exact(value: float) -> str:
-    """Spell a number that has no uncertainty, a count in full: ``11,656``, ``1.25``."""
-    return general(value, ",.0f") if value == round(value) else significant(value, 6)
+    """Spell a number that has no uncertainty, a count in full: ``11,656``, ``0.3829``.
+
+    What is below 1,000 and not whole does not look whole: 99.999 is not 100.
+    """
+    if value == round(value):
+        return general(value, ",.0f")
+    spelt = (significant(value, figures) for figures in (FIGURES, FIGURES + 1, FIGURES + 2))
+    return next((one for one in spelt if "." in one and abs(value) < 1000), significant(value))
 
 
 def counted(count: int, name: str) -> str:

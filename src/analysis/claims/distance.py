@@ -18,7 +18,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from analysis.base.models import one_or_more
-from analysis.base.words import Level, in_order
+from analysis.base.words import NOT_KNOWN, Level, in_order
 from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
@@ -68,7 +68,7 @@ class _Level:
     def distance(self, campaign: Campaign) -> LevelDistance:
         """Return how far the two are from each other; `NotCoveredError` if this is not declared."""
         distance, why = self._declared(campaign)
-        found = own_name(campaign, self.factor, self.own) if is_known(self.own) else "not known"
+        found = own_name(campaign, self.factor, self.own) if is_known(self.own) else NOT_KNOWN
         wanted = _spelt(self.wanted)
         if self.factor == "application":
             wanted, found = campaign.application_name(wanted), campaign.application_name(found)

@@ -125,7 +125,8 @@ class Campaign:
         """What it is in a few lines: runs, hardware, and the levels of each factor that varies."""
         runs = self.runs
         counted = int(runs["valid"].sum())
-        lines = {"runs": f"{counted} of {len(runs)} count", "hardware": self.hardware}
+        text = str(len(runs)) if counted == len(runs) else f"{len(runs)}, of which {counted} count"
+        lines = {"runs": text, "hardware": self.hardware}
         for factor in FACTORS:
             stated = (
                 runs[factor][runs[factor].notna() & ~runs[factor].isin(["", -1])] if factor in runs else ()

@@ -23,6 +23,16 @@ def of_bytes(largest: float) -> tuple[str, float]:
     return next(((name, size) for name, size in _BYTES if largest >= size), ("B", 1.0))
 
 
+def in_fitting_bytes(rows: pd.DataFrame, unit: str) -> tuple[pd.DataFrame, str]:
+    """Give columns ``median low high`` in kB, MB, GB or TB the unit in which the smallest is 1 or more."""
+    size = dict(_BYTES).get(unit)
+    if size is None:
+        return rows, unit
+    fitting, its = of_bytes(size * float(rows["median"].min()))
+    columns = ["median", "low", "high"]
+    return rows.assign(**{name: rows[name] * (size / its) for name in columns}), fitting
+
+
 def times_of(scale: float, unit: str) -> str:
     """Return what a scale does beyond the unit, in bytes or none, of its result: 2e-8 of B makes 20 GB."""
     return significant(scale * dict(_BYTES).get(unit.removesuffix("/s"), 0.01 if unit == "%" else 1.0))

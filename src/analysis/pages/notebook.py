@@ -6,17 +6,18 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from IPython import get_ipython
 from IPython.display import Markdown
 
 from analysis.base import models, project
-from analysis.base.errors import ReadError
-from analysis.base.words import capitalised, displayed
+from analysis.base.errors import BenchbookError, ReadError
+from analysis.base.words import FIGURES, capitalised, displayed
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.claims.verdicts import NOT_TESTED
@@ -91,14 +92,17 @@ def _of_words(column: pd.Series) -> bool:
 def shown(frame: pd.DataFrame, digits: int = 3) -> TextTable:
     """Show a frame as a table without its index; `digits` are decimals of numbers that are not whole.
 
-    Missing values are dashes; underscores in the names of columns are spaces.
+    A number has at most four significant figures, or its whole part. Missing values are dashes;
+    underscores in the names of columns are spaces.
     """
 
     def spell(value: object, digits: int) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, float):
-            return f"{value:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:,.0f}"
+            size = math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
+            places = min(digits, max(FIGURES - 1 - size, 0))
+            return f"{value:,.{places}f}".rstrip("0").rstrip(".") if places else f"{value:,.0f}"
         return f"{value:,}" if isinstance(value, int) else str(value)
 
     # A level of 0.95 is not 0.9, whatever the numbers beside it can do without.
@@ -112,13 +116,13 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> TextTable:
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
     """Open a campaign's datasets with the claims to test; `ReadError` if they are not built."""
-    _explain_refusals()
+    explain_refusals()
     loaded = tuple(load_report(project.claims(name)) for name in reports)
     return Book(load_campaign(campaign), loaded, tuple(topics))
 
 
-def _explain_refusals() -> None:
-    """In JupyterLab, let a campaign without the runs for a cell be one line that names those with them.
+def explain_refusals() -> None:
+    """In JupyterLab, let a campaign that a cell cannot use be one line that names those it can.
 
     A campaign that is not built is one line too, with those that are.
     """
@@ -130,24 +134,46 @@ def _explain_refusals() -> None:
     def explain(
         _: object, _kind: object, error: Exception, _tb: object, tb_offset: int | None = None
     ) -> None:
-        able = [
-            project.as_list(page, "campaign")
-            for config in (project.CONFIG, _SELFTEST)
-            if (project.root() / config).is_file()
-            for page in load_config(path=config)["pages"]
-            if page["notebook"] == notebook
-        ]
-        unbuilt = isinstance(error, ReadError)
-        names = ", ".join(
-            name
-            for name in dict.fromkeys(name for one in able for name in one)
-            if not unbuilt or (project.processed(name) / "campaign.nc").is_file()
-        )
-        which = "is built" if unbuilt else "has them"
-        remedy = f"Set `campaign` in the first cell to one that {which}: {names}." if names else ""
-        print(f"{error}.", remedy or f"No campaign here {which}.", file=sys.stderr, sep="\n")
+        print(f"{error}.", _remedy(error, notebook, shell.user_ns), file=sys.stderr, sep="\n")
 
-    shell.set_custom_exc((NotCoveredError, ReadError), explain)
+    shell.set_custom_exc((BenchbookError, NotCoveredError), explain)
+
+
+_TEXTS = ("question", "about", "method", "unanswered")  # parameters that change no result
+
+
+def _remedy(error: Exception, notebook: str, cell: Mapping[str, Any]) -> str:
+    """Say what to change in the first cell of a notebook: its parameters, or the campaign."""
+    campaign = cell.get("campaign")
+    pages = [
+        page
+        for config in (project.CONFIG, _SELFTEST)
+        if (project.root() / config).is_file()
+        for page in load_config(path=config)["pages"]
+        if page["notebook"] == notebook
+    ]
+    able = [name for page in pages for name in project.as_list(page, "campaign")]
+    unbuilt = isinstance(error, ReadError)
+    if campaign in able and not unbuilt:
+        page = next(page for page in pages if campaign in project.as_list(page, "campaign"))
+        wanted = {
+            **{name: page[name] for name in ("reports", "topics") if name in page},
+            **page["parameters"],
+        }
+        other = {
+            name: value for name, value in wanted.items() if name not in _TEXTS and cell.get(name) != value
+        }
+        if other:
+            given = "; ".join(f"{name} = {value!r}" for name, value in other.items())
+            return f"For {campaign}, set these in the first cell, too: {given}"
+    if unbuilt:
+        every = able or sorted(path.stem for path in project.declaration("any").parent.glob("*.yaml"))
+        able = [name for name in every if (project.processed(name) / "campaign.nc").is_file()]
+    names = ", ".join(name for name in dict.fromkeys(able) if name != campaign)
+    which = "is built" if unbuilt else "has them" if isinstance(error, NotCoveredError) else "can be used"
+    if names:
+        return f"Set `campaign` in the first cell to one that {which}: {names}."
+    return "No other campaign here has a page of this notebook."
 
 
 def notes(campaign: Campaign) -> Markdown:

@@ -12,6 +12,7 @@ from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES, display_unit
+from analysis.estimates.numerals import in_fitting_bytes
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.selection import Select
@@ -52,7 +53,8 @@ def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") ->
     out = []
     for curve, rows in _curves(table, "series", along):
         name = capitalised(curve)
-        first, last = (_spelt(rows.iloc[i], unit) for i in (0, -1))
+        ends_of, fitting = in_fitting_bytes(rows.iloc[[0, -1]], unit)
+        first, last = (_spelt(ends_of.iloc[i], fitting) for i in (0, -1))
         ends = [at_level(along, rows[along].iloc[i]) for i in (0, -1)]
         if len(rows) == 1:
             out.append(f"{name}: {first} {ends[0]}.")

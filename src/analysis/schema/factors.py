@@ -292,6 +292,8 @@ TABLE: tuple[Factor, ...] = (
 )  # fmt: skip
 
 BY_NAME: Mapping[str, Factor] = {one.name: one for one in TABLE}
+# Topics of claims about processors themselves.
+PROCESSORS = frozenset((*BY_NAME["cpu"].topics, *BY_NAME["frequency"].topics))
 # What must be equal for two runs to be comparable.
 FACTORS: tuple[str, ...] = tuple(BY_NAME)
 # What follows from a factor: a case has its grid, a build its release.

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.words import capitalised, counted
+from analysis.base.words import NOT_KNOWN, capitalised, counted
 from analysis.claims.distance import LOOK_UP
 from analysis.claims.model import NOT_STATED, Claim, Report
 from analysis.claims.needed import needed
@@ -347,11 +347,18 @@ def _untested(report: Report, claim: Claim) -> Verdict:
 def _apart(one: Verdict) -> str:
     """Name what one campaign had otherwise than the report, and what the report leaves open."""
     away = [record for record in one.distances if record["distance"] != "same"]
-    other = [f"{_found(record)} for {record['wanted']}" for record in away if record["wanted"] != NOT_STATED]
+    other = [_other(record) for record in away if record["wanted"] != NOT_STATED]
     silent = [_factor(record) for record in away if record["wanted"] == NOT_STATED]
     said = [f"not as in the report: {', '.join(other)}"] if other else []
     said += [f"the report does not give {', '.join(silent)}"] if silent else []
     return f"{one.campaign}: " * bool(one.campaign) + "; ".join(said)
+
+
+def _other(record: Mapping[str, str]) -> str:
+    """Say what was found instead of what the report has, or that it is not known."""
+    if record["found"] == NOT_KNOWN:
+        return f"{_found(record)} ({record['wanted']} in the report)"
+    return f"{_found(record)} instead of {record['wanted']}"
 
 
 def _found(record: Mapping[str, str]) -> str:

@@ -98,7 +98,7 @@ def build(
     files |= {f"{DATA}/{name}": text for one in read for name, text in one.files.items()}
     files |= {f"{DATA}/{one.name}.ipynb": one.path.read_text(encoding="utf-8") for one in pages}
     files[f"{DATA}/search.js"] = registered(
-        "search", search.index(board, read, menu, sections, described, about)
+        "search", search.index(board, read, menu, sections, described, about, asked.topics)
     )
     for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
         around = {"previous": previous, "following": following}

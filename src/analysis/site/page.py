@@ -30,7 +30,8 @@ class PageInput:
 
     The short title is for the navigation; if empty, the notebook's first heading is used. A title that ends
     with ``?`` is the page's question. `sources` are title and address of the sources of published figures;
-    `group` is the campaign that lists the page, empty for the pages of the build.
+    `group` is the campaign that lists the page, empty for the pages of the build. `hardware` is what its
+    campaigns ran on.
     """
 
     name: str
@@ -40,6 +41,7 @@ class PageInput:
     title: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     group: str = ""
+    hardware: str = ""
 
 
 def inputs(
@@ -54,7 +56,10 @@ def inputs(
         cited = tuple(dict.fromkeys(pair for one in used for pair in campaigns[one].references.values()))
         title = entry.get("title", "")
         group = entry.get("group", "")
-        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited, group))
+        hardware = "; ".join(campaigns[one].hardware for one in used)
+        found.append(
+            PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited, group, hardware)
+        )
     return found
 
 
@@ -85,6 +90,7 @@ class PageContent:
     campaign: str
     sources: tuple[tuple[str, str], ...] = ()
     group: str = ""
+    hardware: str = ""
     question: str = ""
     answer: Markup = field(default_factory=Markup)
     intro: Markup = field(default_factory=Markup)
@@ -123,7 +129,9 @@ def read(page: PageInput, cited: str = "") -> PageContent:
         what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
-    out = PageContent(page.name, page.title, page.evidence, page.campaign, page.sources, page.group)
+    out = PageContent(
+        page.name, page.title, page.evidence, page.campaign, page.sources, page.group, page.hardware
+    )
     out.cited = cited
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"

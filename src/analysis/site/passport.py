@@ -3,13 +3,14 @@
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from analysis.base.words import displayed
+from analysis.base.words import displayed, significant
 from analysis.claims.verdict import Verdict
 from analysis.site import forest
 from analysis.site.board import ClaimRow
@@ -27,6 +28,7 @@ _NUMBERS = (
     "expected_high",
 )
 _COLUMNS = ("claim", "report", "statement", "campaign", "evidence", "distance", "verdict", "unit", *_NUMBERS)
+_COMPUTED = re.compile(r"-?\d+\.\d{3,}")  # and no release, as 22.11
 _WIDTH, _PLOT, _TOP = 760, 400, 64  # px of a picture: all of it, its plot, and what is above that
 
 
@@ -139,13 +141,18 @@ def picture(row: ClaimRow, axis: forest.Axis, marks: str) -> str:
     )
 
 
+def _read_out(cell: str) -> str:
+    """Spell a computed number, as ``0.08230804``, as a page does; the CSV has all digits."""
+    return significant(float(cell)) if _COMPUTED.fullmatch(cell) else cell
+
+
 def table(rows: Sequence[Mapping[str, str]], most: int = 200) -> Markup:
     """Show the rows of a CSV as a table, without columns that are empty, at most some of them."""
     names = [name for name in (rows[0] if rows else ()) if any(one[name] for one in rows)]
     head = Markup("").join(Markup("<th>{}</th>").format(name) for name in names)
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(
-            Markup("").join(Markup("<td>{}</td>").format(one[name]) for name in names)
+            Markup("").join(Markup("<td>{}</td>").format(_read_out(one[name])) for name in names)
         )
         for one in rows[:most]
     )

@@ -2,10 +2,12 @@
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from analysis.base.words import displayed
+from analysis.schema.factors import PROCESSORS
 from analysis.site.board import Board, ClaimRow, section
 from analysis.site.docs import Doc
 from analysis.site.front import MenuGroup
@@ -33,11 +35,18 @@ def index(
     reports: Iterable[Any],
     docs: Sequence[Doc],
     questions: Iterable[QuestionPage] = (),
+    topics: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Gather what can be found, an entry each: title, address, what it belongs to, and the words in it."""
+    """Gather what can be found, an entry each: title, address, what it belongs to, and the words in it.
+
+    `topics` are those of each page by its name.
+    """
     groups = {page.name: group.name for group in menu for page in group.pages}
     entries = [_claim(row, group.anchor) for group in board.groups for row in group.rows]
-    entries += [_page(page, groups.get(page.name, "")) for page in pages]
+    entries += [
+        _page(page, groups.get(page.name, ""), bool(PROCESSORS & set(topics.get(page.name, ()))))
+        for page in pages
+    ]
     entries += [_report(one) for one in reports]
     entries += [_question(one) for one in questions]
     entries += [{**one, "kind": "page", "where": "page"} for one in _SITE]
@@ -70,15 +79,15 @@ def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
     }
 
 
-def _page(page: PageContent, group: str) -> dict[str, Any]:
+def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
     classes = " ".join(EVIDENCE[one].phrase for one in page.classes)
     return {
         "kind": "page",
         "title": page.title,
         "url": f"{page.name}.html",
         "where": f"page · {group} · {page.evidence}",
-        "about": f"{group} {page.campaign}",
-        "body": f"{page.question} {page.answer_text} {classes}",
+        "about": f"{group} {page.campaign}{' ' + page.hardware if processors else ''}",
+        "body": f"{page.question} {page.answer_text} {classes} {page.hardware}",
         "boost": 1.2,
     }
 

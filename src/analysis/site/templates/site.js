@@ -43,7 +43,8 @@
     "cite citation",
     "turbo frequency clock ghz",
     "sharp switch in-network",
-    "faster speedup speed",
+    "faster fast speedup speed",
+    "message messages",
     "flags compiler compilers",
   ].map((group) => group.split(" "));
 
@@ -93,7 +94,12 @@
     return found.filter(([, far]) => far === least);
   };
 
-  const COMMON = new Set("a an and are at be by do does for from how in is it of on or per s t than that the to what which with".split(" "));
+  // Words of a question that say nothing of its subject.
+  const COMMON = new Set(
+    ("a an and are at be best better by can could do does enough every fast fastest for from get good has have higher how i if in is it long lower many me most much" +
+      " my need needs of on or per s should t than that the there to use vs want we what when which with worth would you")
+      .split(" ")
+  );
   const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(word));
 
   // What a word of the question may be in the index, each with its weight.
@@ -128,6 +134,7 @@
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
     const telling = said.filter((word) => !COMMON.has(word));
     const asked = (telling.length ? telling : said).map(forms);
+    const meaning = /^\s*what (is|are|does) /i.test(question); // of a word: the glossary says it
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
@@ -138,7 +145,7 @@
         score += best;
         met += best > 0;
       }
-      return { entry, met, score: score * (entry.boost || 1) * (1 + 1 / (6 + entry.length)) };
+      return { entry, met, score: score * (entry.boost || 1) * (meaning && entry.url.startsWith("docs/glossary") ? 5 : 1) * (1 + 1 / (6 + entry.length)) };
     });
     const all = scored.filter((one) => one.met === asked.length && one.met);
     const exact = all.length > 0;
