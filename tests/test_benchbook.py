@@ -27,7 +27,7 @@ def test_open__is_a_campaign_that_shows_what_it_is() -> None:
     campaign = benchbook.open("vm-hpcg")
     text = repr(campaign)
     runs = len(list((ROOT / "data/raw/vm-hpcg/runs").glob("*/run.json")))
-    assert f"runs: {runs}, of which 203 count" in text
+    assert f"runs: {runs} (203 of them count)" in text
     assert "MPI library: MPICH 4.0.2, Open MPI 4.1.4" in text
     assert "nodes: 1, 2" in text
     # What is not known of a run is no level.

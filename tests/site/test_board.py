@@ -166,7 +166,7 @@ def test_row__says_what_is_missing() -> None:
     (row,) = scoreboard.rows(scoreboard.board([open_, silent]), report="r")
     assert row.missing == [
         "too few runs",
-        "mock-hpcg: not as in the report: mpi MPICH for hpc-x, 40 ranks for 192; "
+        "mock-hpcg: not as in the report: mpi MPICH instead of hpc-x, 40 ranks instead of 192; "
         "the report does not give nodes",
     ]
     (row,) = scoreboard.rows(scoreboard.board([silent]), report="r")

@@ -125,7 +125,7 @@ class Campaign:
         """What it is in a few lines: runs, hardware, and the levels of each factor that varies."""
         runs = self.runs
         counted = int(runs["valid"].sum())
-        text = str(len(runs)) if counted == len(runs) else f"{len(runs)}, of which {counted} count"
+        text = str(len(runs)) if counted == len(runs) else f"{len(runs)} ({counted} of them count)"
         lines = {"runs": text, "hardware": self.hardware}
         for factor in FACTORS:
             stated = (
