@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup/memory")  # of the first version of control groups
@@ -24,6 +25,11 @@ class Limits:
         for job in ROOT.glob("slurm_n*/uid_0/job_*"):
             if int(job.name.removeprefix("job_")) in self._jobs:
                 folders = sorted((path for path in job.rglob("*") if path.is_dir()), reverse=True)
-                for folder in [*folders, job, job.parent, job.parent.parent]:
-                    with contextlib.suppress(OSError):  # another cluster's are there
-                        folder.rmdir()
+                _remove([*folders, job, job.parent])
+        _remove(ROOT.glob("slurm_n*"))
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):  # another cluster's jobs are there
+            folder.rmdir()

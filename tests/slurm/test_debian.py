@@ -177,7 +177,9 @@ class Known:
 
 PRESETS = (
     Known("gromacs", "gmx_mpi", water_box, "md.log", r"^Performance: +(\S+)"),
-    # On two nodes, Debian's build aborts in its own layer for remote memory.
+    # On two nodes one-sided memory fails over TCP ("ARMCI assert fail in gmr_create"). With UCX it
+    # ends well, in 72 s: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx OMPI_MCA_pml_ucx_tls=any
+    # OMPI_MCA_pml_ucx_devices=any UCX_TLS=tcp,self.
     Known("nwchem", "nwchem", water_scf, "stdout.txt", r"^ Total times +cpu: .*wall: +(\S+)s", 1, 2),
     Known("cp2k", "cp2k", water_dft, "stdout.txt", r"^ CP2K +1 .* (\S+)$"),
     Known(
