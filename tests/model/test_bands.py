@@ -105,3 +105,9 @@ def test_simulated__a_word_follows_the_simulated_ratios() -> None:
         f"The simulation contradicts 1 of 1 words: “{claim.statement}” is outside the band by the model and "
         "inside the band by the simulation."
     )
+
+
+@pytest.mark.datasets("vm-water")
+def test_table__a_campaign_without_a_model_is_named() -> None:
+    with pytest.raises(NotCoveredError, match="vm-water has no cells of a model"):
+        page.table([load_report(project.claims("hpcg2014"))], load_campaign("vm-water"))

@@ -52,7 +52,7 @@ from analysis.schema.factors import BY_NAME, SPOKEN, label
 
 _MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
 # Settings that some runs state and others do not: what holds without them need not hold with them.
-_SETTINGS = ("host_group", "tuning", "build", "options")
+_SETTINGS = ("tuning", "build", "options")
 
 
 # ---- answers

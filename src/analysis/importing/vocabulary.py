@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analysis.base.words import STAMPS
-from analysis.importing import flags
 from analysis.schema.factors import SYSTEMS, TABLE
 
 Value = str | int | float
@@ -57,6 +56,24 @@ _NUMBERED = re.compile(
     r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
     r"|(?:(?<=\bjob)|(?<=\bjob[-_])|(?<=_job[-_]))\d{3,}(?![A-Za-z0-9])|ƒ[1-9A-HJ-NP-Za-km-z]+"
 )
+# Flags of compilers in names: `O3-xHost-ipo`, `O2_march_native`, `haswell-O2`.
+_LEVEL = r"O[0-3sgz]|Ofast"
+# What nothing but a compiler is given, and what may be meant beside such a flag or a level.
+_SURE = (
+    r"x(?:Host|SSE\d\.\d|(?:CORE-?)?AVX[-\d\w]*)|m(?:arch|tune|cpu)[-_=][a-z][a-z0-9]*(?:-avx512)?"
+    r"|qipo|f?(?:no-?)?lto|funroll(?:-(?:all-)?loops)?|f?fast-?math|ftree-vectorize|fno-[a-z]+(?:-[a-z]+)*"
+    r"|fp-model[-_=](?:fast|precise|strict)|no-prec-div|qopt-[a-z]+(?:-[a-z]+)*|fomit-frame-pointer"
+)
+_BESIDE = r"ipo|pgo|unroll(?:ed)?|native|m?avx(?:2|512\w*)?|m?sse4?(?:\.\d)?|m?fma|fopenmp"
+_FLAG = rf"(?:{_SURE}|{_BESIDE}|{_LEVEL})"
+_FLAGS = re.compile(rf"{_S}-{{0,2}}({_FLAG}(?:[-_., +]{{1,3}}{_FLAG})*){_E}")
+_SURELY = re.compile(rf"{_S}(?:{_SURE}){_E}")
+OPTIMISED = re.compile(rf"{_S}(?:{_LEVEL}){_E}")
+# The processor that a compiler optimises for is not what ran the program.
+_TARGETS = "|".join(pattern for one in TABLE if one.name == "cpu" for pattern, _ in one.words)
+_TARGET = rf"(?i:{_TARGETS}|neoverse[-_]?[a-z]\d|cortex[-_]?[a-z]\d+|znver\d)"
+_TARGETED = re.compile(rf"{_S}({_TARGET}[-_.]-?(?:{_LEVEL})|(?:{_LEVEL})[-_.]{_TARGET}){_E}")
+MOLECULES = {"O2", "O3"}  # of oxygen; a level of optimisation has no other meaning if it is another one
 _NUMBERED_CPU = re.compile(r"(neoverse|cortex)[-_]([a-z]\d)", re.IGNORECASE)  # no nodes: neoverse-n1
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.
@@ -111,8 +128,8 @@ def parse_name(
     for factor, pattern, level in _NUMBERED_HOSTS:
         text = _word(text, factor, pattern, level, out)
     text = STAMPS.sub(" ", text)
-    target = flags.OPTIMISED.search(text) is not None  # a processor is what it is for, not what ran it
-    built = flags.found(text)
+    target = OPTIMISED.search(text) is not None  # a processor is what it is for, not what ran it
+    built = flags(text)
     for found in built:
         text = text.replace(found, " ", 1)
     text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", text))
@@ -190,6 +207,20 @@ def family(text: str) -> str:
     return next((name for name, *_ in FAMILIES if text.lower().startswith(name.lower())), "")
 
 
+def flags(text: str) -> list[str]:
+    """Return the flags in a name that can be nothing else, neighbours as one text."""
+    texts = [match[1] for match in _TARGETED.finditer(text)]
+    rest = _TARGETED.sub(" ", text)
+    texts += [match[1] for match in _FLAGS.finditer(rest) if _are_sure_flags(match[1])]
+    return texts
+
+
+def _are_sure_flags(text: str) -> bool:
+    """Tell whether one of several flags is surely one, or beside a level of optimisation."""
+    level = OPTIMISED.search(text)
+    return _SURELY.search(text) is not None or (level is not None and level[0] != text)
+
+
 def other_builds(words: str, known: str) -> str:
     """Return the words for compilers that a known build does not include: ``gcc12`` is ``gcc-12.2.0``."""
     return " ".join(word for word in words.split() if not any(_is_build(word, one) for one in known.split()))
@@ -197,7 +228,7 @@ def other_builds(words: str, known: str) -> str:
 
 def _is_build(word: str, known: str) -> bool:
     one, other = (re.match(r"([a-z]+)[-_]?([\d.]*)", text.lower()) for text in (word, known))
-    if one is None or other is None or flags.OPTIMISED.search(word) or flags.found(word):
+    if one is None or other is None or OPTIMISED.search(word) or flags(word):
         return word == known
     families = [_COMPILER.get(found[1], found[1]) for found in (one, other)]
     return families[0] == families[1] and f"{other[2]}.".startswith(f"{one[2]}." if one[2] else "")

@@ -5,10 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from analysis.importing import flags
 from analysis.importing.draft import Draft
 from analysis.importing.identity import without_names
-from analysis.importing.vocabulary import ParsedName
+from analysis.importing.vocabulary import MOLECULES, OPTIMISED, ParsedName, flags
 from analysis.schema.factors import TABLE
 
 _LISTED = 6  # levels that a line names
@@ -74,7 +73,7 @@ def levels(members: Sequence[Draft]) -> Iterator[str]:
         for at, parsed in enumerate(draft.names):
             places[draft.place(at)].append((draft, parsed))
     for place, rows in places.items():
-        found = [flags.OPTIMISED.findall(parsed.rest) or flags.found(parsed.text) for _, parsed in rows]
+        found = [OPTIMISED.findall(parsed.rest) or flags(parsed.text) for _, parsed in rows]
         if any(len(one) != 1 for one in found) or not _are_levels(rows, [one for (one,) in found]):
             continue
         for (draft, parsed), (level,) in zip(rows, found, strict=True):
@@ -89,7 +88,7 @@ def _are_levels(rows: Sequence[tuple[Draft, ParsedName]], found: Sequence[str]) 
     """Tell whether names, one text of each, differ in nothing but flags of a compiler."""
     known = any(draft.value("build") for draft, _ in rows)
     bare = any(one in parsed.rest.split("-") for (_, parsed), one in zip(rows, found, strict=True))
-    if not bare or ({*found} <= flags.MOLECULES and not known):
+    if not bare or ({*found} <= MOLECULES and not known):
         return False
     other: dict[str, set[str]] = defaultdict(set)
     for (_, parsed), one in zip(rows, found, strict=True):

@@ -32,6 +32,7 @@ def table(reports: Iterable[Report], campaign: Campaign) -> pd.DataFrame:
 
     Columns ``report claim statement claimed band draws_that_reach_it word needed compared``, text, the band
     widened; and ``ratio ratio_low ratio_high claim_low claim_high`` on a common axis, NaN without a ratio.
+    Raises NotCoveredError if it has cells for none.
     """
     rows = []
     for report in reports:
@@ -41,6 +42,8 @@ def table(reports: Iterable[Report], campaign: Campaign) -> pd.DataFrame:
             except NotCoveredError:
                 continue
             rows.append({"report": report.name} | _row(claim, judged))
+    if not rows:
+        raise NotCoveredError(f"{campaign.name} has no cells of a model for these reports")
     return pd.DataFrame(rows)
 
 
