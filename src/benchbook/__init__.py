@@ -154,24 +154,7 @@ _SAME = {
     "throughput": "placement",
     "clock": "frequency",
 }
-_EMPTY = frozenset(
-    {
-        "a",
-        "an",
-        "are",
-        "can",
-        "do",
-        "does",
-        "for",
-        "higher",
-        "how",
-        "i",
-        "in",
-        "is",
-        "it",
-        "job",
-        "much",
-        "of",
-    }
-    | {"on", "per", "should", "the", "to", "what", "which", "worth"}
-)
+_EMPTY = frozenset((
+    "a", "an", "are", "can", "do", "does", "for", "higher", "how", "i", "in", "is", "it", "job", "much", "of",
+    "on", "per", "should", "the", "to", "what", "which", "worth",
+))  # fmt: skip
