@@ -78,10 +78,8 @@ def test_bulk__every_claim_of_a_view_is_asked_and_none_beside(
         if view.report in VIEWED[name]
         for claim in view.claims
     }
-    # Of these all runs lie in cells that are in doubt.
-    doubted = {"hpcg2014-cpu-athena-fdr-enable-scale", "hpcg2014-obj-nearly-linear"}
-    assert set(verdicts) == named - doubted
-    assert doubted < named
+    assert len(named) > 20
+    assert set(verdicts) == named
 
 
 def test_bulk__an_analogue_never_holds_and_says_in_which_factors(verdicts: dict[str, Verdict]) -> None:

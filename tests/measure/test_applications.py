@@ -6,17 +6,17 @@ LS-DYNA and OpenAtom cannot be had for a test: what stands here is the line that
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from analysis.base import yaml
 from analysis.base.errors import ConfigError
-from analysis.measure import folders
+from analysis.measure import folders, layout
 from analysis.measure.declare import Declared, load
 from analysis.measure.job import BIND, Allocation, allocate
 from analysis.measure.matrix import expand
-from analysis.measure.script import lay_out
 
 from .conftest import ROOT
 
@@ -158,15 +158,14 @@ def test_openatom__dataset_is_linked_and_results_are_the_runs_own(tmp_path: Path
     for name in ("cpaimd_config", "STATES/state1.out"):
         (dataset / name).parent.mkdir(parents=True, exist_ok=True)
         (dataset / name).write_text(name, encoding="utf-8")
-    folder.mkdir()
     declared = declare(tmp_path, "openatom", "water-32m-70ry", "mpi: charm", data=f", inputs: {dataset}")
-    lay_out(folder, allocated(declared).jobs[0])
+    layout.lay_out(tmp_path, {"script": "", "jobs": [asdict(allocated(declared).jobs[0])]}, {})
     assert (folder / "STATES/state1.out").read_text(encoding="utf-8") == "STATES/state1.out"
     assert (folder / "start-rank.sh").stat().st_mode & 0o111
     (folder / "STATES/state2.out").write_text("new", encoding="utf-8")
     folders.drop_links(folder)
     left = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    assert left == ["STATES/state2.out", "nodelist", "start-rank.sh"]
+    assert left == [folders.HEAD, "STATES/state2.out", "nodelist", "start-rank.sh"]
     assert sorted(path.name for path in dataset.rglob("*")) == ["STATES", "cpaimd_config", "state1.out"]
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.measure import workflow
+from analysis.measure import layout, workflow
 from analysis.measure.declare import load
 from analysis.measure.job import allocate
 from analysis.measure.matrix import expand
-from analysis.measure.script import lay_out
 
 HOSTILE = (
     "x; touch pwned",
@@ -115,5 +114,6 @@ def test_hostile__output_of_a_job_does_not_reach_the_folder_of_inputs(base: Path
     declared = load("c", base)
     run = expand(declared).runs[0]
     job = allocate(declared, run, ["n1", "n2", "n3", "n4"][: run.nodes]).jobs[0]
-    lay_out(work, replace(job, links=str(inputs)))
-    assert [path.name for path in work.iterdir() if path.is_symlink()] == ["in.k"]
+    jobs = [asdict(replace(job, links=str(inputs)))]
+    layout.lay_out(work, {"script": "", "jobs": jobs}, {})
+    assert [path.name for path in (work / "1").iterdir() if path.is_symlink()] == ["in.k"]
