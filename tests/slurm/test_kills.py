@@ -58,7 +58,7 @@ exec {folder}/proxy "$@"
 # What each kill may leave as the reason of the attempt. Slurm gives a cancelled job three seconds for its
 # record here; a job that loses its second node may see that itself, and so may mpirun.
 WORDLESS = "it ended without a record: Slurm says "
-TERM = "the job was ended by TERM (cancelled, or out of time)"
+TERM = "the job was ended by TERM (cancelled"  # what Slurm adds depends on whether it answers in time
 REASONS = {
     "scancel": (TERM, f"{WORDLESS}CANCELLED"),
     "scancel --signal=KILL --full": (WORDLESS, TERM, "exit code "),

@@ -47,14 +47,18 @@ def bandwidth(cluster: SlurmCluster, program: Path, rounds: int) -> float:
 
 
 def test_mpi__shaped_links_differ_by_their_rates(cluster: SlurmCluster, programs: dict[str, Path]) -> None:
+    def best(rounds: int) -> float:
+        """Return the best of three bandwidths: a busy host can only lower what a link gives."""
+        return max(bandwidth(cluster, programs["openmpi"], rounds) for _ in range(3))
+
     try:
         cluster.shape("200mbit")
-        slow = bandwidth(cluster, programs["openmpi"], 20)
+        slow = best(20)
         cluster.shape("1gbit")
-        fast = bandwidth(cluster, programs["openmpi"], 100)
+        fast = best(100)
     finally:
         cluster.shape(None)
-    free = bandwidth(cluster, programs["openmpi"], 200)
-    # Five by the rates; a busy host can only lower what a link gives.
+    free = best(200)
+    # Five by the rates.
     assert 2.5 < fast / slow < 7, (slow, fast)
     assert free > 1.5 * fast, (fast, free)
