@@ -70,3 +70,21 @@ def test_of__memory_comes_before_what_the_program_printed(tmp_path: Path) -> Non
     (tmp_path / "stderr.txt").write_text("ERROR: lost a rank\n", encoding="ascii")
     assert causes.of(tmp_path, 2) == ": out of memory: the kernel ended 2 of its processes for that"
     assert causes.of(tmp_path, 0) == ": the program's own error: ERROR: lost a rank"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (
+            '[1] ARMCI assert fail in gmr_create() [src/gmr.c:109]: "alloc_slices[alloc_me].base != NULL"',
+            "this MPI library lacks one-sided memory here; docs/measure.md has the --env that gives it",
+        ),
+        (
+            "    Could not find mandatory etc entry (mode=ugo)",
+            "OpenFOAM does not find its folder; set WM_PROJECT_DIR where you submit from",
+        ),
+    ],
+)
+def test_of__a_program_of_debian_lacks_a_variable(tmp_path: Path, line: str, what: str) -> None:
+    (tmp_path / "stderr.txt").write_text(f"begin\n{line}\nend\n", encoding="ascii")
+    assert causes.of(tmp_path, 0) == f": {what}: {line.strip()}"

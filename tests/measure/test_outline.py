@@ -11,7 +11,7 @@ import pytest
 from analysis import cli
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.measure import declare, matrix, nodes, outline, record
+from analysis.measure import declare, matrix, nodes, outline, prepare, record
 
 ROOT = Path(__file__).parents[2]
 # Slurm 22.05.8's `scontrol show node`, with the host's and the release's name of the kernel shortened.
@@ -246,6 +246,20 @@ def test_new_campaign__flags_count_for_a_known_program_too(elsewhere: Path) -> N
     assert {run.application for run in planned("mine", elsewhere).runs} == {"gromacs-mine"}
 
 
+def test_new_campaign__a_variable_is_in_the_script_and_the_record_of_each_run(elsewhere: Path) -> None:
+    flags = ["--application=nwchem", "--input=nodes.txt", "--scontrol=nodes.txt", "--nodes=1,2"]
+    flags += ["--env=UCX_TLS=tcp,self", "--env", "NOTE=it's = 1"]
+    assert cli.main(["new-campaign", "mine", "--yes", *flags]) == 0
+    for run in planned("mine", elsewhere).runs:
+        found = prepare.now(elsewhere, "mine", run.name, ["n1", "n2"][: run.nodes], [])
+        expected = {"UCX_TLS": "tcp,self", "NOTE": "it's = 1"}
+        assert expected.items() <= found["environment"].items()
+        assert """export UCX_TLS=tcp,self\nexport NOTE='it'"'"'s = 1'\n""" in found["script"]
+        # Slurm gives the other nodes no environment: Open MPI has to.
+        (job,) = found["jobs"]
+        assert " -x UCX_TLS " in " ".join(job["command"])
+
+
 @pytest.mark.parametrize(
     ("flags", "cells", "cluster"),
     [
@@ -287,6 +301,9 @@ def test_new_campaign__files_pass_the_plan(
         ("--application graph500", "nothing says how to start 'graph500'"),
         ("--application wave", "no application is called 'wave'; give --done TEXT"),
         ("--application hpcg --case nx9", "hpcg has no case 'nx9'; known: nx16"),
+        ("--env UCX_TLS", "--env: 'UCX_TLS' sets no variable; write it like UCX_TLS=tcp,self"),
+        ("--env 1X=2", "--env: '1X=2' sets no variable"),
+        ("--cluster local --env A=1", "--env: config/clusters/local.yaml is there and stays as it is; set"),
         ("--scontrol missing.txt", "missing.txt:0: No such file"),
         ("--scontrol nodes.txt --partition big", "there are batch"),
     ],

@@ -7,6 +7,7 @@ whose program is missing is left out, and the end of the tests says so.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -172,15 +173,20 @@ class Known:
     nodes: int = 2
     ranks: int = 1
     environ: tuple[tuple[str, str], ...] = ()
+    variables: tuple[str, ...] = ()
     case: str = ""
 
 
 PRESETS = (
     Known("gromacs", "gmx_mpi", water_box, "md.log", r"^Performance: +(\S+)"),
-    # On two nodes one-sided memory fails over TCP ("ARMCI assert fail in gmr_create"). With UCX it
-    # ends well, in 72 s: OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx OMPI_MCA_pml_ucx_tls=any
-    # OMPI_MCA_pml_ucx_devices=any UCX_TLS=tcp,self.
-    Known("nwchem", "nwchem", water_scf, "stdout.txt", r"^ Total times +cpu: .*wall: +(\S+)s", 1, 2),
+    # Without UCX one-sided memory of two nodes fails over TCP ("ARMCI assert fail in gmr_create").
+    Known(
+        *("nwchem", "nwchem", water_scf, "stdout.txt", r"^ Total times +cpu: .*wall: +(\S+)s"),
+        variables=(
+            *("OMPI_MCA_pml=ucx", "OMPI_MCA_osc=ucx", "OMPI_MCA_pml_ucx_tls=any"),
+            *("OMPI_MCA_pml_ucx_devices=any", "UCX_TLS=tcp,self"),
+        ),
+    ),
     Known("cp2k", "cp2k", water_dft, "stdout.txt", r"^ CP2K +1 .* (\S+)$"),
     Known(
         *("openfoam", "icoFoam", cavity, "stdout.txt", r"^ExecutionTime = .* ClockTime = (\S+) s"),
@@ -213,11 +219,9 @@ def test_debian__try_proves_a_run_of_the_preset(
         "--partition=bench",
         "--feature=ivybridge",
     ]
-    small.run(
-        [*command, *size, f"--application={known.application}", given],
-        cwd=project,
-        env=dict(known.environ),
-    )
+    variables = [f"--env={one}" for one in known.variables]
+    flags = [*size, *variables, f"--application={known.application}", given]
+    small.run([*command, *flags], cwd=project, env=dict(known.environ))
     words = [sys.executable, "-m", "analysis.cli", "try", "x"]
     done = small.run(words, cwd=project, check=False, timeout=500, env=dict(known.environ))
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
@@ -230,3 +234,5 @@ def test_debian__try_proves_a_run_of_the_preset(
     assert ds["figure_of_merit"].item() == float(printed[-1])
     assert int(ds["ranks"]) in (known.nodes * known.ranks, -1)
     assert doubts(folder.parents[1]) == ([], [])
+    recorded = json.loads((folder / "run.json").read_text(encoding="utf-8"))["environment"]
+    assert {f"{name}={value}" for name, value in recorded.items()} >= set(known.variables)

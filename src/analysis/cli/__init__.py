@@ -336,6 +336,8 @@ def _new_campaign(command: Any) -> None:
     what = "a name, or names separated by commas; may be repeated"
     for flag, name in (("case", "cases"), ("mpi", "mpi"), ("interconnect", "interconnect")):
         add(f"--{flag}", dest=name, action="append", metavar=flag.upper(), help=what)
+    what = "a variable of the environment of all runs; may be repeated"
+    add("--env", dest="environment", action="append", default=[], metavar="NAME=VALUE", help=what)
     add("--repeats", type=int, default=6, metavar="N", help="of each run (default: 6)")
     add("--minutes", type=int, default=60, metavar="N", help="time limit of a job (default: 60)")
 

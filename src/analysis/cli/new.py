@@ -54,6 +54,7 @@ def new_campaign(
     if source or telling:
         return _to_tell(name, source, base, cluster=flags["cluster"], telling=telling)
     flags["arguments"] = shlex.split(flags["arguments"])
+    flags["environment"] = dict(map(_variable, flags["environment"]))
     counts = [_count(one, "--nodes") for one in _words(nodes)]
     ranks = [
         one if one in ("all", "half") else _count(one, "--ranks-per-node") for one in _words(ranks_per_node)
@@ -191,6 +192,13 @@ def _words(text: str) -> list[str]:
 
 def _split(texts: Sequence[str] | None) -> list[str]:
     return [one.strip() for text in texts or () for one in text.split(",") if one.strip()]
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not (sign and re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name)):
+        raise ConfigError.at("--env", 0, f"{text!r} sets no variable", "write it like UCX_TLS=tcp,self")
+    return name, value
 
 
 def _count(text: str, flag: str) -> int:

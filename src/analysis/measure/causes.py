@@ -18,6 +18,13 @@ _CAUSES = {
     "the launcher could not make its folder": re.compile(r"orte_session_dir failed"),
     "the launcher refuses root": re.compile(r"attempt to run as root"),
     "the program is not for this machine": re.compile(r"(?i)exec format error|cannot execute binary file"),
+    # Global Arrays needs windows of MPI, which Open MPI's osc over TCP does not give on several nodes.
+    "this MPI library lacks one-sided memory here; docs/measure.md has the --env that gives it": re.compile(
+        r"ARMCI assert fail"
+    ),
+    "OpenFOAM does not find its folder; set WM_PROJECT_DIR where you submit from": re.compile(
+        r"Could not find mandatory etc entry"
+    ),
     "the program's own error": re.compile(r"^ERROR: "),
 }
 

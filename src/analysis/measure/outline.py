@@ -81,6 +81,7 @@ class Wanted:
     binary: str = ""
     input: str = ""  # its input file, or the folder of its input files
     arguments: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables of all runs
     done: str = ""  # a text in the output of a good run, of an unknown program
     engine: str = ""  # the reader of its output
     cluster: str = ""
@@ -142,6 +143,10 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
         wanted, kind = _found(wanted, kind, of, base, out)
     libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
     if wanted.cluster and path.is_file():
+        if wanted.environment:
+            what = f"{_source(path)} is there and stays as it is"
+            remedy = f"set the variables there, under 'environment' of {wanted.application}"
+            raise ConfigError.at("--env", 0, what, remedy)
         there = project.load_yaml(path).get("launch", {})
         libraries = list(wanted.mpi or list(there.get("mpi", {}))[:1])
         kind = replace(kind, nodes=int(there.get("nodes", 1)))
@@ -347,7 +352,9 @@ def cluster(
             launch[factor] = {level: {} for level in levels}
             out.todo.append(f"{place}: how each {factor} is chosen, its environment or partition")
     launch |= more
-    launch["applications"] = {wanted.application: _site(wanted, program, place, out)}
+    site = _site(wanted, program, place, out)
+    site |= {"environment": dict(wanted.environment)} if wanted.environment else {}
+    launch["applications"] = {wanted.application: site}
     facts = list(kind.facts) or [{"what": "CPU, memory, network", "value": "fill in", "source": "data sheet"}]
     return {"title": f"The cluster of {wanted.name}", "facts": facts, "launch": launch}
 
