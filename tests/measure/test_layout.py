@@ -54,6 +54,21 @@ def test_layout__is_not_taken_once_a_file_has_changed(base: Path) -> None:
     assert layout.kept(base, "c", run.name, hosts) == {}
 
 
+def test_layout__is_not_taken_if_a_file_has_changed_since_the_plan(base: Path) -> None:
+    """Snakemake reads the files once, and keeps layouts for hours: a later edit is not in them."""
+    path = base / "config/clusters/paper.yaml"
+    before = path.read_text(encoding="utf-8")
+    run = workflow.plan("c", base).runs[0]
+    hosts = HOSTS[: run.nodes]
+    assert before.count("memory: 2000") == 1
+    path.write_text(before.replace("memory: 2000", "memory: 3000"), encoding="utf-8")
+    prepare.keep(base, "c", [run.name])
+    assert json.loads(layout.path_of(base, "c", run.name).read_text())["layout"]["asked"]["mem_mb"] == 2000
+    assert layout.kept(base, "c", run.name, hosts) == {}
+    path.write_text(before, encoding="utf-8")
+    assert layout.kept(base, "c", run.name, hosts)["asked"]["mem_mb"] == 2000
+
+
 def test_layout__is_not_kept_where_the_cores_are_those_of_the_node(base: Path) -> None:
     path = base / "config/clusters/paper.yaml"
     text = path.read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.base import project
-from analysis.measure import accounting, finish, folders, workflow
+from analysis.base import files, project
+from analysis.measure import accounting, finish, folders, layout, prepare, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
 from analysis.provenance import manifest
@@ -261,6 +261,9 @@ def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: py
     folders.write_json(left / "1" / folders.HEAD, head | {"campaign": "c", "profile": ""})
     (folders.running(base, "c") / ".half").mkdir()
     (folders.finished(base, "c") / "of-no-run-any-more").mkdir()
+    prepare.keep(base, "c", names[:2])
+    assert len(list((folders.running(base, "c") / layout.KEPT).iterdir())) == 2
+    files.write_json(folders.running(base, "c") / workflow.TOGETHER / "x.json", {"runs": names[:1]})
     assert finish.main(["c"]) == 0
     assert not (folders.finished(base, "c") / "of-no-run-any-more").exists()
     assert list(folders.running(base, "c").iterdir()) == []

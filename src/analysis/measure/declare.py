@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 
 from pydantic import Field, StringConstraints, create_model
 
-from analysis.base import models, project
+from analysis.base import files, models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
@@ -231,6 +231,7 @@ class Declaration(Generic[M]):
     path: Path
     source: str
     content: M = field(repr=False)
+    sha256: str = ""  # of what was read: the file may change while a campaign is measured
 
     def fault(self, where: Where, found: str, remedy: str) -> Fault:
         """Make a fault at the line of a value."""
@@ -304,7 +305,8 @@ def load(name: str, base: Path | None = None) -> Declared:
 def _declaration(model: type[M], folder: str, name: str, base: Path) -> Declaration[M]:
     path = base / "config" / folder / f"{name}.yaml"
     source = str(path.relative_to(base))
-    out = Declaration(path, source, models.load(model, path, source))
+    digest = files.sha256(path) if path.is_file() else ""  # before: a change meanwhile shall be seen
+    out = Declaration(path, source, models.load(model, path, source), digest)
     document = read(str(path))[0]
     faults = [
         out.fault(where, f"{'.'.join(map(str, where))}: holds a control character", "write it in one line")

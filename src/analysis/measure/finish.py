@@ -1,6 +1,7 @@
 """``python -m analysis.measure.finish CAMPAIGN``: after the last run, what is there, and Slurm's records."""
 
 import contextlib
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +14,9 @@ from analysis.measure import accounting, folders
 from analysis.measure.accounting import Account, account, without_record
 from analysis.measure.attempts import lost, started, tidy
 from analysis.measure.books import add_to_manifest, kept, stopped
+from analysis.measure.layout import KEPT
 from analysis.measure.record import retract
-from analysis.measure.workflow import missing, on_slurm, plan, summary
+from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
 from analysis.schema.stated import job_of
 
 _PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
@@ -52,6 +54,8 @@ def _finish(campaign: str, base: Path) -> int:
         if missing(campaign, base):
             print(summary(campaign, base), file=sys.stderr)
             return 1
+        for name in (KEPT, TOGETHER):  # what jobs that were to come needed
+            shutil.rmtree(folders.running(base, campaign) / name, ignore_errors=True)
         print(f"{campaign}: all {len(plan(campaign, base).runs)} runs of the matrix are there")
     except BenchbookError as error:
         print(error, file=sys.stderr)

@@ -9,18 +9,18 @@ from typing import Any
 from analysis.base import files
 from analysis.base.errors import BenchbookError
 from analysis.measure import folders, layout
-from analysis.measure.declare import PRESETS, Declared
+from analysis.measure.declare import PRESETS, Declaration, Declared
 from analysis.measure.job import BIND, allocate
 from analysis.measure.matrix import Run
 from analysis.measure.script import render
 from analysis.measure.workflow import minutes, plan, requested
 
-# What decides beside the files of a campaign what a layout holds.
-_CODE = [
-    PRESETS,
-    BIND,
-    *(Path(__file__).with_name(f"{name}.py") for name in ("cores", "job", "mpi", "script")),
-]
+# What decides beside the files of a campaign what a layout holds, as it was when this process read it.
+_MODULES = ("cores", "declare", "job", "matrix", "mpi", "prepare", "script", "workflow")
+_CODE = {
+    str(path): files.sha256(path)
+    for path in (PRESETS, BIND, *(Path(__file__).with_name(f"{name}.py") for name in _MODULES))
+}
 
 
 def made(declared: Declared, run: Run, hosts: Sequence[str], runs: Sequence[Run] = ()) -> dict[str, Any]:
@@ -56,13 +56,12 @@ def keep(base: Path, campaign: str, runs: Sequence[str]) -> None:
     declared = plan(campaign, base).declared
     if declared.launch.cores == "auto":
         return
-    used = {declared.campaign.path, declared.cluster.path, *_CODE}
-    used |= {application.path for application in declared.applications.values()}
+    read: list[Declaration[Any]] = [declared.campaign, declared.cluster, *declared.applications.values()]
+    sources = _CODE | {str(one.path): one.sha256 for one in read}
     for name in runs:
         with contextlib.suppress(BenchbookError, OSError):  # the job says what is wrong
             hosts = [layout.host(number) for number in range(1, plan(campaign, base).run(name).nodes + 1)]
             found = now(base, campaign, name, hosts, runs)
-            sources = {str(path): files.sha256(path) for path in sorted(used)}
             path = layout.path_of(base, campaign, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             folders.write_json(path, {"sources": sources, "layout": found})
