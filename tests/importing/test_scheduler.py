@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.importing import scheduler
+from analysis.importing.detect import job_of
 
 from .test_import import Imported, imported, log, project
 
@@ -379,6 +380,43 @@ def test_flux__several_jobs_of_a_list_are_a_table() -> None:
     assert {job: row["nodes"] for job, row in found.items()} == {"11724136644608": 8, "7": 2}
     assert scheduler.reported(json.dumps(two)) == ({}, "")
     assert scheduler.jobs('{"t_submit": 1, "nnodes": 2') == ({}, "")
+
+
+def test_flux__a_number_in_base_58_is_that_of_the_list() -> None:
+    table = (
+        "       JOBID QUEUE    USER     NAME       ST NTASKS NNODES     TIME INFO\n"
+        "     ƒPrPvwK pdebug   ada      lmp        CD      6      2    1.22m burst[64-65]\n"
+        "     ƒPrPvwJ pdebug   ada      lmp         R      6      1   0.237s burst70\n"
+    )
+    jobs, name = scheduler.jobs(table)
+    digits = (22, 49, 22, 53, 54, 18)
+    known = sum(digit * 58**at for at, digit in enumerate(reversed(digits)))
+    assert (name, list(jobs)) == ("Flux", [str(known), str(known - 1)])
+    first, second = jobs.values()
+    assert (first["nodes"], first["node_list"], first["walltime"]) == (2, "burst64,burst65", 1.22 * 60)
+    assert (second["nodes"], "walltime" in second) == (1, False)
+    assert {job_of(f"flux-{letter}PrPvwK.out") for letter in "ƒf"} == {str(known)}
+    assert (job_of("flux-fast1.out"), job_of("fPrPvwK.out")) == ("", "")
+
+
+def test_import__a_trace_and_the_list_of_flux_say_how_each_job_ran(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """The tasks of a job of a script are its slots; what its trace launches are ranks."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    rows = []
+    for at, link in enumerate(("rc", "tcp") * 2):
+        trace = f"+ module load gcc/12.2.0\n+ export UCX_TLS={link}\n+ flux run -N2 -n 4 ./lmp\n"
+        (tree / f"flux-ƒPrPvw{'KLMN'[at]}.out").write_text(trace + log(9.5 + at / 10))
+        row = {**LISTED, "ntasks": 2, "nnodes": 2, "nodelist": "flux-[0-1]", "t_run": 1687735644.5 + at}
+        rows.append(row | {"id": int(job_of(f"flux-ƒPrPvw{'KLMN'[at]}.out"))})
+    (tree / "jobs.json").write_text(json.dumps({"jobs": rows}))
+    found = sorted(imported(tree).values(), key=lambda one: float(one["start"]))
+    assert [(one["options"], one["repeat"]) for one in found] == [
+        ("UCX_TLS=rc", 1), ("UCX_TLS=tcp", 1), ("UCX_TLS=rc", 2), ("UCX_TLS=tcp", 2),
+    ]  # fmt: skip
+    assert {(one["nodes"], one["ranks"], one["build"]) for one in found} == {(2, 4, "gcc-12.2.0")}
 
 
 def test_import__the_list_of_a_flux_job_is_of_the_output_beside_it(

@@ -15,7 +15,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError
 from analysis.base.files import unpacked
 from analysis.datasets.run import Read
-from analysis.importing import bindings, documents, hardware, launch, scheduler, stated
+from analysis.importing import bindings, documents, flux, hardware, launch, scheduler, stated
 from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import search, unknown
@@ -116,6 +116,7 @@ class Observation:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
     batch: str = ""  # the batch system
+    traced: list[dict[str, Any]] = field(default_factory=list)  # what a trace of the shell launches, in order
     launches: list[bindings.Bindings] = field(default_factory=list)  # whose ranks it places on hosts
     cut: bool = False  # whether results of programs that are no benchmark were left out of it
     kept: bool = False  # whether it is in the campaign already, and not in the tree
@@ -150,6 +151,8 @@ def detect(file: File, parsed: ParsedFiles | None = None) -> Observation:
 def job_of(name: str) -> str:
     """Return the job number in a file's name, as in ``slurm-123.out`` and ``app.o123``; empty without."""
     bare = re.sub(r"\.(?:gz|xz|zst)$", "", name)
+    if found := flux.NAMED.search(bare):
+        return flux.number(found[1])
     for pattern in _JOBS:
         match = re.search(pattern, bare)
         if match and not _STAMP.fullmatch(match[1]):
@@ -213,7 +216,8 @@ def _text(data: bytes, source: Observation) -> None:
     source.jobs, table = scheduler.jobs(decode(as_utf8(data)))
     batch = table or source.batch
     what = f"record of {batch}" if batch and not what else what
-    source.facts = hardware.stated(text) if what or source.job else {}
+    source.traced = launch.launches(decode(as_utf8(data))) if not what or source.job else []
+    source.facts = hardware.stated(text) if what or source.job or source.traced else {}
     source.role, source.what = ("beside", what) if what else ("text", "")
     source.why = "" if what else unknown.found(data)
 
@@ -258,7 +262,21 @@ def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFi
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
+        if len(source.parts) > 1:
+            _follow_trace(data, source)
         _leave_out_utilities(source)
+
+
+def _follow_trace(data: bytes, source: Observation) -> None:
+    """Give each result of a file what a trace of the shell sets before it: a loop may change it."""
+    traced = launch.TRACE.search(decode(as_utf8(data)))
+    for part in source.parts if traced else ():
+        lines = "".join(f"+ {line}\n" for line in launch.TRACE.findall(decode(as_utf8(data[: part.begin]))))
+        now = hardware.stated(lines)
+        settings = source.facts.get("environment", {}) | launch.traced(lines)
+        known: dict[str, Any] = {name: now[name] for name in ("modules", "mpi", "build") if name in now}
+        known |= {"environment": settings} | launch.threads_of(settings) if settings else {}
+        part.facts = known | part.facts
 
 
 def _leave_out_utilities(source: Observation) -> None:
@@ -375,8 +393,15 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
     distinct = [
         one for at, one in enumerate(starts) if one[1] != "hpcg" or not at or starts[at - 1][1] != "hpcg"
     ]
-    ends = [at for at, _ in distinct[1:]] + [len(data)]
+    ends = [_before_trace(data, at) for at, _ in distinct[1:]] + [len(data)]
     return [(engine, begin, end) for (begin, engine), end in zip(distinct, ends, strict=True)]
+
+
+def _before_trace(data: bytes, end: int) -> int:
+    """Return where a trace of the shell begins that ends at `end`: it is of the next launch."""
+    while (start := data.rfind(b"\n", 0, max(end - 1, 0)) + 1) and data.startswith(b"+", start):
+        end = start
+    return end
 
 
 def _part(each: list[xr.Dataset], engine: str, begin: int, end: int, command: str) -> ResultPart:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Facts = dict[str, Any]
@@ -11,7 +11,17 @@ Convert = Callable[[str, str], Facts]  # makes a fact of its name and its text
 
 _DOCUMENTS = ('"tasks"', '"shell.start"')  # in its jobspecs and events
 _OF_JOB = ('"t_submit"', '"nnodes"')  # in what it lists of a job
-SIGNS = (*_DOCUMENTS, _OF_JOB[0])
+_DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # of a job's number, as Flux writes it
+NUMBER = re.compile(rf"[ƒf][{_DIGITS}]{{1,12}}")  # f without UTF-8
+NAMED = re.compile(rf"(?:^|[-_.])(ƒ[{_DIGITS}]{{1,12}}|(?<=^flux-)f[{_DIGITS}]{{5,12}})(?=$|[-_.])")  # a file
+# Lines of `flux jobs`: number, queue, user, name, state, tasks, nodes, time, hosts.
+_TABLE = re.compile(r"^ *JOBID .*\bST +NTASKS +NNODES +TIME INFO *$", re.MULTILINE)
+_ROW = re.compile(
+    rf"^ *({NUMBER.pattern}) +(?:(\S+) +)?\S+ +(\S+) +(CD|F|CA|TO|R) +\d+ +(\d+) +([\d.]+)([smhd]) +(\S+) *$",
+    re.MULTILINE,
+)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SIGNS = (*_DOCUMENTS, _OF_JOB[0], " NTASKS ")
 _LINE = re.compile(r"^\{\"(?:resources|timestamp|version)\": ?.*\}$", re.MULTILINE)
 # Of the list of jobs: key of Flux -> fact.
 _KEYS = {
@@ -25,6 +35,8 @@ def jobs(text: str, convert: Convert) -> dict[str, Facts]:
 
     A job that has not ended has no end and no exit code.
     """
+    if _TABLE.search(text):
+        return {number(row[0]): _of_row(row, convert) for row in _ROW.findall(text)}
     if not all(sign in text for sign in _OF_JOB):
         return {}
     with contextlib.suppress(ValueError, TypeError):
@@ -32,6 +44,24 @@ def jobs(text: str, convert: Convert) -> dict[str, Facts]:
         rows = document.get("jobs", [document]) if isinstance(document, dict) else document
         return {str(row["id"]): _listed(row, convert) for row in rows if _is_job(row)}
     return {}
+
+
+def number(text: str) -> str:
+    """Return the decimal number of a job that Flux writes as ``ƒPrPvwK``; any other text as it is."""
+    digits = text[1:] if NUMBER.fullmatch(text) else ""
+    found = 0
+    for digit in digits:
+        found = 58 * found + _DIGITS.index(digit)
+    return str(found) if digits else text
+
+
+def _of_row(row: Sequence[str], convert: Convert) -> Facts:
+    """Return the facts of a line of `flux jobs`; its tasks are slots, as those of a batch job."""
+    job, queue, name, state, nodes, took, unit, hosts = row
+    facts = {"job": number(job), "job_name": name, "state": state, **({"queue": queue} if queue else {})}
+    ended = {} if state == "R" else {"walltime": float(took) * _SECONDS[unit]}
+    found = convert("hosts", hosts)
+    return facts | ended | (found if found.get("nodes") == int(nodes) else {"nodes": int(nodes)})
 
 
 def _is_job(row: object) -> bool:

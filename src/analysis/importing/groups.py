@@ -45,7 +45,8 @@ class RunFiles:
     @property
     def of_job(self) -> list[Observation]:
         """The files of its job that it shares with the other results of its output."""
-        return [one for one in self.shared if one.job and one.job == self.main.job]
+        job, name = self.main.job, stem(self.main.file.base)
+        return [one for one in self.shared if (one.job == job if one.job else stem(one.file.base) == name)]
 
     @property
     def name(self) -> str:
@@ -358,7 +359,9 @@ def _is_of_job(source: Observation, runs: Sequence[RunFiles]) -> bool:
     mains = {id(run.main) for run in runs}
     if source.role not in ("beside", "text") or len(runs) < 2 or len(mains) > 1:
         return False
-    return source.what != "job script" and source.job == runs[0].main.job != "" and _belongs(source, runs[0])
+    same = stem(source.file.base) == stem(runs[0].main.file.base)
+    tied = source.job == runs[0].main.job != "" or (same and not source.job)
+    return source.what != "job script" and tied and _belongs(source, runs[0])
 
 
 def _attach_by_banner(

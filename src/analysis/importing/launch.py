@@ -1,6 +1,7 @@
 """Launch lines: what they state of ranks, and every option of launcher and program, with the environment."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,8 @@ _SETTING = re.compile(
     r"[= \t][ \t]*[\"']?((?:(?!,[A-Z_]\w+=)[^\s\"'$;])*)",  # PBS lists several in a line
     re.MULTILINE,
 )
+TRACE = re.compile(r"^\++ (\S.*)$", re.MULTILINE)  # a command, as `set -x` prints it
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 MODULE = "module "  # before the name of a module whose release is a setting
 _OPTION = re.compile(r"--?[A-Za-z]")
 _FILE = re.compile(r"/|\.[A-Za-z]\w*$|\d{5}|[A-Za-z_-]+\d+$")
@@ -92,7 +95,54 @@ def settings(text: str) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for name, value in _SETTING.findall(text) if any(name in text for name in _SET) else ():
         found.setdefault(name, set()).add(value)
-    return {name: values.pop() for name, values in found.items() if len(values) == 1}
+    return {name: values.pop() for name, values in found.items() if len(values) == 1} | traced(text)
+
+
+def traced(text: str) -> dict[str, str]:
+    """Return the variables of MPI and threads of the last command of a trace, as `set -x` prints it.
+
+    One that is never exported is of the command behind it alone, as in ``UCX_TLS=tcp mpirun ./lmp``.
+    """
+    exported: dict[str, str] = {}
+    names: set[str] = set()
+    own: dict[str, str] = {}
+    began = True  # whether what was assigned is of a command that is over
+    for line in TRACE.findall(text):
+        verb, *words = _words_of(line)
+        assigned = [(match[1], match[2]) for word in (verb, *words) if (match := _ASSIGNED.fullmatch(word))]
+        if verb == "export":
+            names |= {word.partition("=")[0] for word in words}
+            exported |= dict(assigned)
+        elif verb == "unset":
+            names -= {*words}
+            exported = {name: value for name, value in exported.items() if name not in words}
+        elif _ASSIGNED.match(verb) or verb == "env":
+            own = {} if began else own
+            began = len(assigned) <= len(words)
+            for name, value in assigned:
+                (own if began or name not in names else exported)[name] = value
+            continue
+        own, began = {} if began else own, True
+    return {name: value for name, value in {**exported, **own}.items() if name.startswith(tuple(_SET))}
+
+
+def launches(text: str) -> list[Facts]:
+    """Return each launch of a trace of the shell with the variables that it had, in their order."""
+    lines = TRACE.findall(text)
+    found: list[Facts] = []
+    for at, line in enumerate(lines):
+        for launched in _lines(line):
+            settings = traced("".join(f"+ {one}\n" for one in lines[: at + 1]))
+            found.append(of_line(launched) | {"environment": settings} | threads_of(settings))
+    return found
+
+
+def _words_of(line: str) -> list[str]:
+    """Split a command of a trace as the shell does."""
+    try:
+        return shlex.split(line) or [""]
+    except ValueError:  # a word with a line break
+        return line.split()
 
 
 def of_line(line: str) -> Facts:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from analysis.importing.vocabulary import FAMILIES
 
 _LOADS = re.compile(
-    r"^[ \t]*(?:module[ \t]+(?:-\S+[ \t]+)*|ml[ \t]+|spack[ \t]+|(?=(?:export[ \t]+)?LOADEDMODULES=))"
+    r"^(?:\++ |[ \t]*)"  # in a script, or in its trace
+    r"(?:module[ \t]+(?:-\S+[ \t]+)*|ml[ \t]+|spack[ \t]+|(?=(?:export[ \t]+)?LOADEDMODULES=))"
     r"(?:(?P<verb>load|add|unload|rm|del|remove|purge|reset|restore|swap|switch)\b"
     r"|(?P<list>(?:export[ \t]+)?LOADEDMODULES=)|(?=[A-Za-z-]\S*/\d))(?P<words>.*)$",
     re.MULTILINE,
@@ -21,7 +22,7 @@ _LISTED = re.compile(r"Currently Loaded Mod\w*:?[ \t]*\n", re.IGNORECASE)
 _NUMBERED = re.compile(r"\b\d+\)[ \t]+([A-Za-z][\w.+/-]*)")
 _TERSE = re.compile(r"(?:[A-Za-z][\w.+-]*/?[\w.+/-]*(?:[ \t]*\([^)\n]*\))?[ \t]*\n)+")
 _LONGEST = 8192  # characters behind the heading of a list
-SIGN = r"LOADEDMODULES=|Currently Loaded Mod|^[ \t]*(?:module|ml|spack)[ \t]+\S"
+SIGN = r"LOADEDMODULES=|Currently Loaded Mod|^(?:\++ |[ \t]*)(?:module|ml|spack)[ \t]+\S"
 
 _MPI = tuple((family, pattern) for family, _, pattern in FAMILIES)
 # The family of a compiler, and how modules name it.

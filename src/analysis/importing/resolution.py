@@ -131,9 +131,10 @@ def _from_files(
             _from_job(draft, one.reported, one.batch)
     _place_ranks(draft)
     draft.add(run.main.facts, "output")
-    for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
+    for one in (*run.files, *(one for one in run.shared if one.what == "job script"), *run.of_job):
         if one.role in ("beside", "text"):
-            draft.add(_from_script(draft, one.facts), one.file.base)
+            facts = _of_trace(run, one) if len(one.traced) > 1 else one.facts
+            draft.add(_from_script(draft, facts), one.file.base)
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
     if submitted := draft.facts.pop("job_environment", None):  # a script may set other values
@@ -161,6 +162,15 @@ def _from_files(
     if run.part is not None and run.part.content and draft.application in by_engine.values():
         draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
+
+
+def _of_trace(run: RunFiles, source: Observation) -> dict[str, Any]:
+    """Return what a file with a trace of several launches states of the one that made a result."""
+    known = len(source.traced) == len(run.main.parts)
+    own = source.traced[max(run.number - 1, 0)] if known else {}
+    return {
+        name: value for name, value in source.facts.items() if name not in ("environment", "threads")
+    } | own
 
 
 def _place_ranks(draft: Draft) -> None:
@@ -238,6 +248,8 @@ def _from_job(draft: Draft, job: Mapping[str, Any], batch: str) -> None:
     own = {name: job[name] for name in _OF_RUN if name in job}
     if run.main.facts.keys() & {"command", "launch"}:  # a launch line says more than a jobspec of Flux
         own.pop("command", None)
+    if batch == "Flux" and any("ranks" in one.facts for one in (run.main, *run.files, *run.shared)):
+        own.pop("ranks", None)  # of a job of a script these are its slots, and the script launches the ranks
     if "start" in own and "end" in own:
         start, end = own.pop("start"), own.pop("end")
         own |= {"start": start + shift, "end": end + shift} if end > start else {}

@@ -254,7 +254,7 @@ SCHEDULERS = (
 _MARKS = "|".join(one.mark for one in SCHEDULERS if one.name != "LoadLeveler")
 SCRIPT = re.compile(rf"^(?:(?:{_MARKS})[ \t]*-|#[ \t]*@[ \t]*\w+[ \t]*=)", re.MULTILINE)  # of a job script
 DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", re.MULTILINE)
-_TEXTS = {"job", "directory", "job_name", "queue", "cluster", "feature", "state", "host"}
+_TEXTS = {"directory", "job_name", "queue", "cluster", "feature", "state", "host"}
 _FORMS = (
     *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
     *("%d/%m/%y %H:%M:%S", "%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
@@ -403,6 +403,8 @@ def _converted(name: str, text: str) -> Facts:
         return {name: int(text) / 1000}
     if name == "exit_code":
         return {name: int(text) if text.lstrip("-").isdecimal() else 0}
+    if name == "job":
+        return {name: flux.number(text) if text[0] in "ƒf" else text}
     if name in _TEXTS:
         return {name: text}
     return {name: math.prod(int(side) for side in text.split("x") if side)}
