@@ -74,3 +74,43 @@ def test_import__a_trace_changes_the_library_of_later_results(tmp_path: Path, im
     )
     (tree / "loop.out").write_text(text)
     assert [one["mpi"] for one in in_order(imported(tree))] == ["Open MPI 4.1.5", "MPICH 4.0.2"]
+
+
+def script(link: str, output: str, line: str = "") -> str:
+    return f"#!/bin/sh\n#SBATCH -o {output}\nexport UCX_TLS={link}\nmpirun -np 4 ./lmp -in in.lj{line}\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "output"),
+    [
+        ("jobs", "out/run_{0}.log"),
+        ("jobs", "jobs/out/run_{0}.log"),  # submitted from the folder above
+        ("jobs/scripts", "../out/run_{0}.log"),
+        ("jobs", "/home/ada/tree/jobs/out/run_{0}.log"),
+        ("jobs", "none.log|$SLURM_SUBMIT_DIR/out/run_{0}.log"),
+    ],
+)
+def test_import__a_script_elsewhere_is_that_of_the_output_that_it_names(
+    folder: str, output: str, tmp_path: Path, imported: Imported
+) -> None:
+    root = tmp_path / "tree"
+    for one in (folder, "jobs/out"):
+        (root / one).mkdir(parents=True, exist_ok=True)
+    links = {1: "rc", 2: "tcp", 3: "rc", 4: "tcp"}
+    for number, link in links.items():
+        asked, _, redirected = output.format(number).partition("|")
+        line = f" > {redirected} 2>&1" if redirected else ""
+        (root / folder / f"lj-{'abcd'[number - 1]}.sh").write_text(script(link, asked, line))
+        (root / "jobs" / "out" / f"run_{number}.log").write_text(log(9.5 + number / 10))
+    found = imported(root)
+    assert {int(name[-6]): one["options"].partition("=")[2] for name, one in found.items()} == links
+
+
+def test_import__an_output_that_two_scripts_name_is_of_neither(tmp_path: Path, imported: Imported) -> None:
+    root = tmp_path / "tree"
+    (root / "out").mkdir(parents=True)
+    for number, link in enumerate(("rc", "tcp")):
+        (root / f"lj{number}.sh").write_text(script(link, "out/run.log"))
+    (root / "out" / "run.log").write_text(log(9.5))
+    (one,) = imported(root).values()
+    assert not [file for file in one["imported"]["files"] if file["from"].endswith(".sh")]

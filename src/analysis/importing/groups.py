@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analysis.base.words import STAMPS
+from analysis.importing import scripts
 from analysis.importing.banners import printed_in
 from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
@@ -91,11 +92,14 @@ def group(observations: Iterable[Observation]) -> Grouping:
     index = _Index(out.runs)
     recorded = _recorded_at_its_time(known, out.runs)
     banners = printed_in(known)
+    outputs = scripts.outputs(known, {run.main.file.name for run in out.runs})
     for source in known:
         if source.name in banners:
             continue  # it goes where its banner is
         if run := recorded.get(source.name):
             run.files.append(source)
+        elif names := outputs.get(source.name):
+            _give(source, [run for run in out.runs if run.main.file.name in names], out)
         elif source.role in ("profile", "power", "beside", "text", "record"):
             _attach(source, index, out)
     _add_runs_without_result([one for one in known if one.name not in banners], out, index)
@@ -212,6 +216,16 @@ def _recorded_at_its_time(known: Iterable[Observation], runs: Iterable[RunFiles]
             if name not in once
         }
     return found
+
+
+def _give(source: Observation, runs: Sequence[RunFiles], out: Grouping) -> None:
+    """Give a script to the only run whose output it names, or to all of them."""
+    if len(runs) == 1:
+        runs[0].files.append(source)
+        return
+    out.shared.append(source)
+    for run in runs:
+        run.shared.append(source)
 
 
 def _named_time(run: RunFiles) -> float:
@@ -343,9 +357,7 @@ def _attach(source: Observation, index: _Index, out: Grouping) -> None:
         found[0].files.append(source)
         found[0].main.job = found[0].main.job or source.job
     elif _is_of_job(source, found):
-        out.shared.append(source)
-        for run in found:
-            run.shared.append(source)
+        _give(source, found, out)
     elif source.role == "beside":
         _share(source, index, out)
     elif source.role == "power":

@@ -1,0 +1,56 @@
+"""Job scripts and the outputs that they name, as in ``#SBATCH -o out/run_1.log`` or ``> out/run_1.log``."""
+
+import posixpath
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from analysis.importing.detect import Observation
+
+_REDIRECTED = re.compile(r"(?:>>?|\btee(?: -a)?)[ \t]*([^\s>|&;]+)")
+_HERE = re.compile(r"\$\{?(?:PWD|\w+_(?:SUBMIT_DIR|O_WORKDIR|SUBCWD))\}?/")
+_JOB = re.compile(r"%\d*[jJAaI]|\{\{id\}\}")
+_ANY = re.compile(r"%\d*[a-zA-Z]|\$\w+|\$?\{+[^}]*\}+")
+
+
+def outputs(known: Iterable[Observation], results: Collection[str]) -> dict[str, set[str]]:
+    """Return the results that each job script names; one that several scripts name is of none of them.
+
+    A name is relative to the folder of the script or to the one above it, or it is a whole path.
+    """
+    below: dict[str, list[str]] = defaultdict(list)
+    for name in results:
+        below[name.rpartition("/")[0]].append(name)
+    named = {
+        one.name: {name for text in _written(one.facts) for name in _meant(one.file.folder, text, below)}
+        for one in known
+        if one.what == "job script"
+    }
+    counts = Counter(name for names in named.values() for name in names)
+    own = {script: {name for name in names if counts[name] == 1} for script, names in named.items()}
+    return {script: names for script, names in own.items() if names}
+
+
+def _written(facts: Mapping[str, Any]) -> set[str]:
+    """Return the files that a script writes by its directives and launch lines, as it names them."""
+    asked = facts.get("directives", {})
+    lines = [*facts.get("launch_lines", ()), *(facts.get(name, "") for name in ("command", "launch"))]
+    texts = [asked.get(name, "") for name in ("-o", "-oo", "--output")]
+    texts += [text for line in lines for text in _REDIRECTED.findall(line)]
+    return {_HERE.sub("", text.strip("\"'")) for text in texts} - {""}
+
+
+def _meant(folder: str, text: str, below: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Give the results that a script in a folder may mean by a name; ``%j`` is a number, ``$t`` any text."""
+    if text.startswith("/"):
+        yield from (name for names in below.values() for name in names if text.endswith(f"/{name}"))
+        return
+    where, _, base = text.rpartition("/")
+    plain = _ANY.sub("\0", _JOB.sub("\1", base))
+    if not re.search(r"\w", plain.rpartition(".")[0].replace("\1", "1")):
+        return  # a variable alone
+    form = re.escape(plain).replace("\0", "[^/]+").replace("\1", r"\d[\d_]*")
+    for above in {folder, folder.rpartition("/")[0]}:
+        place = posixpath.normpath(posixpath.join(above, where)).removeprefix(".")
+        yield from (name for name in below.get(place, ()) if re.fullmatch(form, name.rpartition("/")[2]))
