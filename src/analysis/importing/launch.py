@@ -101,7 +101,7 @@ def settings(text: str) -> dict[str, str]:
 def traced(text: str) -> dict[str, str]:
     """Return the variables of MPI and threads of the last command of a trace, as `set -x` prints it.
 
-    One that is never exported is of the command behind it alone, as in ``UCX_TLS=tcp mpirun ./lmp``.
+    One that is never exported belongs to the next command alone, as in ``UCX_TLS=tcp mpirun ./lmp``.
     """
     exported: dict[str, str] = {}
     names: set[str] = set()

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base import slurm
-from analysis.importing import bindings, launch
+from analysis.importing import bindings, launch, scripts
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, LAUNCHER, Draft, Sourced, cell
 from analysis.importing.groups import Grouping, RunFiles
@@ -133,7 +133,7 @@ def _from_files(
     draft.add(run.main.facts, "output")
     for one in (*run.files, *(one for one in run.shared if one.what == "job script"), *run.of_job):
         if one.role in ("beside", "text"):
-            facts = _of_trace(run, one) if len(one.traced) > 1 else one.facts
+            facts = scripts.of_launch(one, len(run.main.parts), run.number)
             draft.add(_from_script(draft, facts), one.file.base)
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
@@ -162,15 +162,6 @@ def _from_files(
     if run.part is not None and run.part.content and draft.application in by_engine.values():
         draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
-
-
-def _of_trace(run: RunFiles, source: Observation) -> dict[str, Any]:
-    """Return what a file with a trace of several launches states of the one that made a result."""
-    known = len(source.traced) == len(run.main.parts)
-    own = source.traced[max(run.number - 1, 0)] if known else {}
-    return {
-        name: value for name, value in source.facts.items() if name not in ("environment", "threads")
-    } | own
 
 
 def _place_ranks(draft: Draft) -> None:

@@ -15,7 +15,7 @@ _ANY = re.compile(r"%\d*[a-zA-Z]|\$\w+|\$?\{+[^}]*\}+")
 
 
 def outputs(known: Iterable[Observation], results: Collection[str]) -> dict[str, set[str]]:
-    """Return the results that each job script names; one that several scripts name is of none of them.
+    """Return the results that each job script names; one that several scripts name belongs to none.
 
     A name is relative to the folder of the script or to the one above it, or it is a whole path.
     """
@@ -30,6 +30,18 @@ def outputs(known: Iterable[Observation], results: Collection[str]) -> dict[str,
     counts = Counter(name for names in named.values() for name in names)
     own = {script: {name for name in names if counts[name] == 1} for script, names in named.items()}
     return {script: names for script, names in own.items() if names}
+
+
+def of_launch(source: Observation, results: int, number: int) -> Mapping[str, Any]:
+    """Return what a file states of the launch that made a result of an output, by the result's number.
+
+    A trace of several launches has the settings of each; if there are more or fewer results, none is known.
+    """
+    if len(source.traced) < 2:
+        return source.facts
+    own = source.traced[max(number - 1, 0)] if len(source.traced) == results else {}
+    last = ("environment", "threads")  # those of the last launch
+    return {name: value for name, value in source.facts.items() if name not in last} | own
 
 
 def _written(facts: Mapping[str, Any]) -> set[str]:
