@@ -360,6 +360,48 @@ LISTED = {
 }  # fmt: skip
 
 
+def test_flux__a_jobspec_and_the_events_of_a_job_say_how_it_ran(tmp_path: Path, imported: Imported) -> None:
+    """What `flux job info` gives of a job: its jobspec, its own events, not those of its shell, and R."""
+    tree = tmp_path / "tree"
+    for at, (link, affinity) in enumerate((("rc", "per-task"), ("tcp", "per-task"), ("rc", "off"))):
+        (tree / str(at)).mkdir(parents=True)
+        (tree / str(at) / "stdout.txt").write_text(log(9.5 + at / 10))
+        node = {"type": "node", "count": 2, "with": [{"type": "slot", "count": 2, "with": []}]}
+        environment = {"UCX_TLS": link, "PATH": "/bin", "LOADEDMODULES": "gcc/12.2.0:openmpi/4.1.5"}
+        system = {"environment": environment, "shell": {"options": {"cpu-affinity": affinity, "rlimit": {}}}}
+        documents: list[dict[str, Any]] = [
+            {
+                "resources": [node],
+                "tasks": [{"command": ["./lmp"], "slot": "task", "count": {"per_slot": 1}}],
+                "attributes": {"system": system},
+            },
+            {"timestamp": 1e9 + 9, "name": "submit", "context": {"urgency": 16}},
+            {"timestamp": 1e9 + 10, "name": "start"},
+            {"timestamp": 1e9 + 25.5, "name": "finish", "context": {"status": 0}},
+            {"version": 1, "execution": {"R_lite": [], "nodelist": [f"flux-00{at}", "flux-009"]}},
+        ]
+        (tree / str(at) / "job-info.txt").write_text("".join(f"{json.dumps(one)}\n" for one in documents))
+    found = imported(tree)
+    assert {name[0]: one["options"] for name, one in found.items()} == {
+        "0": "UCX_TLS=rc -o=cpu-affinity=per-task",
+        "1": "UCX_TLS=tcp -o=cpu-affinity=per-task",
+        "2": "UCX_TLS=rc -o=cpu-affinity=off",
+    }
+    facts = [(one["nodes"], one["ranks"], one["mpi"], one["end"] - one["start"]) for one in found.values()]
+    assert facts == [(2, 4, "Open MPI 4.1.5", 15.5)] * 3
+    asked = json.dumps({**documents[0], "tasks": [{"command": ["./lmp"], "count": {"per_slot": 3}}]})
+    assert scheduler.reported(f"{asked}\n")[0]["ranks"] == 12  # 2 nodes of 2 slots
+
+
+def test_lsf__the_slot_of_the_script_is_no_node_where_whole_nodes_are_given() -> None:
+    """As on Summit, whose nodes have 42 slots; elsewhere one slot may be left over on the first host."""
+    mail = lsf(4711, ("batch2", "h14n01", "h14n02")).replace("<2*batch2", "<1*batch2")
+    summit, _ = scheduler.reported(mail.replace("<2*h14", "<42*h14"))
+    assert (summit["nodes"], summit["node_list"]) == (2, "h14n01.hpc.example.org,h14n02.hpc.example.org")
+    assert "slots" not in summit
+    assert (scheduler.reported(mail)[0]["nodes"], scheduler.reported(mail)[0]["slots"]) == (3, 5)
+
+
 def test_flux__the_list_of_a_job_gives_nodes_dates_and_the_exit_code() -> None:
     facts, name = scheduler.reported(json.dumps(LISTED, indent=4))
     assert name == "Flux"

@@ -9,7 +9,7 @@ from typing import Any
 Facts = dict[str, Any]
 Convert = Callable[[str, str], Facts]  # makes a fact of its name and its text
 
-_DOCUMENTS = ('"tasks"', '"shell.start"')  # in its jobspecs and events
+_DOCUMENTS = ('"tasks"', '"shell.start"', '"finish"')  # in its jobspecs and events
 _OF_JOB = ('"t_submit"', '"nnodes"')  # in what it lists of a job
 _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # of a job's number, as Flux writes it
 NUMBER = re.compile(rf"[ƒf][{_DIGITS}]{{1,12}}")  # f without UTF-8
@@ -126,18 +126,53 @@ def _of_document(document: Mapping[str, Any], convert: Convert) -> tuple[str, Fa
         return name, {"ranks": sum(nodes * each * times for _, nodes, each, times in blocks)}
     if name == "shell.init" and isinstance(context, dict) and "size" in context:
         return name, {"nodes": int(context["size"]), "start": float(document["timestamp"])}
-    if name == "complete" and isinstance(context, dict):
+    if name == "start" and "timestamp" in document:
+        return name, {"start": float(document["timestamp"])}
+    if name in ("complete", "finish") and isinstance(context, dict):
         status = int(context.get("status", 0))
         return name, {"end": float(document["timestamp"]), "exit_code": status >> 8 or status}
     if isinstance(document.get("execution"), dict):
         return "resources", convert("hosts", ",".join(map(str, document["execution"].get("nodelist", []))))
     if isinstance(document.get("tasks"), list) and document["tasks"]:
         facts: Facts = {"command": " ".join(map(str, document["tasks"][0].get("command", [])))}
+        if ranks := _tasks(document["tasks"][0], document.get("resources", [])):
+            facts["ranks"] = ranks
         asked = document.get("attributes", {}).get("system", {}).get("constraints", {})
         hosts = asked.get("hostlist") if isinstance(asked, dict) else None
         listed = ",".join(map(str, hosts)) if hosts else ""
+        facts |= _given(document["attributes"]["system"], convert) if "attributes" in document else {}
         return "jobspec", facts | ({"asked_hosts": convert("hosts", listed)} if listed else {})
     return "", {}
+
+
+def _tasks(task: Mapping[str, Any], resources: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many tasks a jobspec asks for, 0 if unknown; those of a script are brokers."""
+    count = task.get("count", {})
+    if task.get("command", [""])[0] == "flux":
+        return 0
+    return int(count.get("total", 0)) or int(count.get("per_slot", 0)) * _slots(resources)
+
+
+def _slots(resources: Sequence[Mapping[str, Any]]) -> int:
+    """Return the slots among the resources of a jobspec, of all nodes together; 0 for a range or for none."""
+    for one in resources:
+        count = one.get("count")
+        if isinstance(count, int) and (
+            each := 1 if one.get("type") == "slot" else _slots(one.get("with", []))
+        ):
+            return count * each
+    return 0
+
+
+def _given(system: Mapping[str, Any], convert: Convert) -> Facts:
+    """Return the environment of a jobspec and the options of its shell, as ``-o`` of Flux gives them."""
+    environment = system.get("environment") or {}
+    facts = convert("variables", "\n".join(f"{name}={value}" for name, value in environment.items()))
+    options = (system.get("shell") or {}).get("options") or {}
+    plain = [f"{name}={value}" for name, value in options.items() if isinstance(value, str | int)]
+    own = {"-o": ",".join(sorted(plain))} if plain else {}
+    settings = facts.get("job_environment", {}) | own
+    return {"job_environment": settings} if settings else {}
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:

@@ -32,7 +32,10 @@ _PER_NODE = re.compile(r"(?<!\S)-N ?(\d+)(?!\S)")
 _OF_NODES = re.compile(r"(?<!\S)(?:-N ?|--nodes[ =])(\d+)(?!\S)")
 _BY_NODES = re.compile(rf"(?:\S*/)?(?:srun|{_FLUX_RUN}|lrun|prun|ccc_mprun)\b")
 _ENDED = re.compile(r" Exited \(rc=\d+\) [\d.]+s$")  # what a broker of Flux adds to a line that it has run
-_LIBRARIES = "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MV2 PSM PSM2 FI HCOLL NCCL MKL OPENBLAS MALLOC"
+_LIBRARIES = (
+    "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MPIR_CVAR MV2 PSM PSM2 FI HCOLL NCCL PAMI FJMPI UTOFU "
+    "FLIB XOS MKL OPENBLAS MALLOC"
+)
 _SET = [f"{name}_" for name in _LIBRARIES.split()]
 _SETTING = re.compile(
     rf"^[ \t]*(?:export[ \t]+|setenv[ \t]+)?((?:{_LIBRARIES.replace(' ', '|')})_\w+)"

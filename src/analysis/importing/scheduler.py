@@ -268,6 +268,7 @@ _BEGINS = {
     "PJM": r"^ *JOB ID +: \d",
     "Cobalt": r"^Jobid: \d",
 }
+_WHOLE = 40  # slots of a node
 _ABOVE = "The output (if any) is above this job summary"  # of LSF
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
 _HOST = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)*)(?:/[\d*-]+| (\d+) \S+@\S+ \S+)?")
@@ -390,7 +391,10 @@ def _converted(name: str, text: str) -> Facts:
     if name == "hosts":
         return _of_hosts(text)
     if name == "variables":
-        return {"job_environment": found} if (found := launch.settings(_variables(text))) else {}
+        lines = _variables(text)
+        listed = re.search(r"^LOADEDMODULES=.+", lines, re.MULTILINE)
+        found = launch.settings(lines) | ({"LOADEDMODULES": listed[0]} if listed else {})
+        return {"job_environment": found} if found else {}
     if name in ("start", "end", "begun"):
         return {name: seconds} if (seconds := moment(text)) else {}
     if name == "walltime":
@@ -419,7 +423,11 @@ def _variables(text: str) -> str:
 def _of_hosts(text: str) -> Facts:
     """Return the nodes and their names from a list of hosts, and the slots where it counts them."""
     slots: Counter[str] = Counter()
-    for count, hosts, of_sge in _HOST.findall(re.sub(r", in queue <.*", "", text)):
+    listed = _HOST.findall(re.sub(r", in queue <.*", "", text))
+    # Where LSF gives whole nodes, the script has a slot on another one.
+    if listed[1:] and listed[0][0] == "1" and all(int(count or 0) >= _WHOLE for count, *_ in listed[1:]):
+        return {name: value for name, value in _of_hosts(text.split(">", 1)[1]).items() if name != "slots"}
+    for count, hosts, of_sge in listed:
         with contextlib.suppress(ConfigError):
             for host in node_names(hosts):
                 slots[host] += int(count or of_sge or 1)
