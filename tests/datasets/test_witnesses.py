@@ -27,7 +27,7 @@ from analysis.base import files, project
 from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
 from analysis.datasets.run import RunFolder, read_run
-from analysis.datasets.witnesses import hearing, layout, sequence
+from analysis.datasets.witnesses import accounts, hearing, layout, sequence, starts
 from analysis.datasets.witnesses.marks import marks
 from analysis.provenance import manifest
 
@@ -1206,20 +1206,58 @@ def test_jobs_and_start__a_job_that_waited_or_was_queued_again_is_no_lie(
 ) -> None:
     """Of twenty jobs the third began last, as one on two nodes does while others run on one."""
     first = np.datetime64("2026-11-25T20:00:00")
-    starts = {job: first + np.timedelta64(60 * job + 2000 * (job == 3), "s") for job in range(1, 21)}
+    began = {job: first + np.timedelta64(60 * job + 2000 * (job == 3), "s") for job in range(1, 21)}
     runs = [
         hearing.Testimony(
             {"run": f"r{job}", "cluster": "c", "job_id": str(job), "start": at, "end": at + 9},
             {"slurm": {"restarts": restarts if job == 3 else ""}},
         )
-        for job, at in starts.items()
+        for job, at in began.items()
     ]
-    rows = [(str(job), "", at - 1) for job, at in starts.items()]
-    accounts = {"sacct.txt": pd.DataFrame(rows, columns=["job_id", "step", "start"])} if accounted else {}
-    case = hearing.Hearing(Path("c"), "c", runs, accounts)
+    rows = [(str(job), "", at - 1) for job, at in began.items()]
+    frames = {"sacct.txt": pd.DataFrame(rows, columns=["job_id", "step", "start"])} if accounted else {}
+    case = hearing.Hearing(Path("c"), "c", runs, frames)
     found = [str(fault) for fault in sequence.jobs_and_start(case)]
     assert len(found) == named
     assert all("belongs to job 3, which began" in text for text in found)
+
+
+@pytest.mark.parametrize(("restarts", "named"), [("1", 0), ("0", 1)])
+def test_overheads_of_jobs__an_earlier_start_of_a_job_is_not_in_the_row_of_its_last(
+    restarts: str, named: int
+) -> None:
+    """Job 3 was started twice, 25 s apart; Slurm's row of a job is that of the last start, of 11 s."""
+    first = np.datetime64("2026-11-25T20:00:00")
+
+    def of(name: str, job: int, at: Any, again: str, code: int) -> hearing.Testimony:
+        extra = {"slurm": {"restarts": again}, "reason": "" if code == 0 else "the job was ended by TERM"}
+        row = {"run": name, "job_id": str(job), "start": at, "end": at + 10, "exit_code": code}
+        return hearing.Testimony(row, extra)
+
+    began = {job: first + np.timedelta64(60 * job, "s") for job in range(1, 9)}
+    runs = [of(f"r{job}", job, at, restarts if job == 3 else "", 0) for job, at in began.items()]
+    runs.append(of("r3.failed-1", 3, began[3] - 25, "", 143))
+    rows = [(str(job), "", at - 1, "COMPLETED", 11.0) for job, at in began.items()]
+    columns = ["job_id", "step", "start", "state", "elapsed"]
+    case = hearing.Hearing(Path("c"), "c", runs, {"sacct.txt": pd.DataFrame(rows, columns=columns)})
+    found = [fault.found for fault in accounts.overheads_of_jobs(case)]
+    assert found == ["and 1 other runs of its job say 35 s, its job 3 took 11 s"] * named
+
+
+def test_runs_to_measure__a_failed_attempt_is_no_cell_of_its_own() -> None:
+    blank = dict.fromkeys(hearing.FACTORS, "")
+    kinds = [(1, "32 atoms", ""), (2, "32 atoms", ""), (2, "", "its node was lost")]
+    runs = [
+        hearing.Testimony(
+            {**blank, "run": f"r{at}", "question": "q", "repeat": repeat, "problem": problem},
+            {"reason": reason},
+        )
+        for at, (repeat, problem, reason) in enumerate(kinds)
+    ]
+    for repeats, found in ((2, []), (3, ["asks for 3 repetitions of q; its cell has 2"])):
+        declared = {"matrix": {"repeats": repeats, "subsets": [{"name": "q"}]}}
+        case = hearing.Hearing(Path("c"), "c", runs, declared=declared)
+        assert [fault.found for fault in starts.runs_to_measure(case)] == found
 
 
 @pytest.mark.parametrize(

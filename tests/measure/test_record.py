@@ -200,9 +200,11 @@ def test_main__the_remedy_is_that_of_the_error(
 
 
 def test_record__what_failed_before_the_signal_came_has_failed_by_itself(work: Path, tmp_path: Path) -> None:
-    """The job of 103.5 s was cut by the signal of 103 s, that of 92.5 s was not."""
-    (work / "1/.end").write_text("103.5 143\n", encoding="ascii")
-    (work / "2/.end").write_text("92.5 137\n", encoding="ascii")
+    """The job of 103.5 s was cut by the signal of 103 s, that of 92.5 s was not; no wall clock counts."""
+    (work / "1/.end").write_text("5503.5 143\n", encoding="ascii")
+    (work / "2/.end").write_text("5492.5 137\n", encoding="ascii")
+    (work / "1/.clock").write_text("90.5\n103.5\n", encoding="ascii")
+    (work / "2/.clock").write_text("90.5\n92.5\n", encoding="ascii")
     (work / ".killed").write_text("103.0\n", encoding="ascii")
     assert record.end(work, killed="TERM") == 1
     assert [reason for _, reason in told(tmp_path).values()] == [
@@ -392,7 +394,8 @@ def test_launch__job_that_slurm_has_given_up_does_not_wait_for_it(
 def test_record__what_failed_shortly_before_the_signal_was_ended_by_it(
     work: Path, tmp_path: Path, ended: float, reason: str
 ) -> None:
-    (work / "1/.end").write_text(f"{ended} 5\n", encoding="ascii")
+    (work / "1/.end").write_text("103.5 5\n", encoding="ascii")
+    (work / "1/.clock").write_text(f"180\n{ended}\n", encoding="ascii")
     (work / ".killed").write_text("200.0\n", encoding="ascii")
     assert record.end(work, killed="TERM") == 1
     assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", reason)

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from analysis import readers
 from analysis.base import files, project, slurm
 from analysis.measure import (
     accounting,
@@ -88,6 +89,8 @@ def test_started__a_job_that_is_killed_at_once_has_a_record_with_its_reason(
     assert line == f"{run.name}.failed-1: failed: {why}"
     kept = files.read_json(folders.finished(base, "c") / f"{run.name}.failed-1" / "run.json")
     assert (kept["job_id"], kept["state"], kept["exit_code"]) == ("7", "failed", None)
+    path = folders.finished(base, "c") / f"{run.name}.failed-1" / "run.json"
+    assert readers.open(path).attrs["warnings"] == []  # `verify` has nothing to say of its keys
     assert (kept["attempt_at"], kept["node_list"], kept["ranks"]) == (
         run.name,
         ["n1", "n2"],

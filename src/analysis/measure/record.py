@@ -250,8 +250,8 @@ def _judged(
     at = _number(_text(work / ".killed")) or 0.0
     killed = f"{killed} ({causes.of_signal()})" if killed else ""
     for name, record in records.items():
-        # What failed before the signal came has failed by itself.
-        signal = killed if (record["end"] or at) >= at - SLACK else ""
+        # What failed before the signal came has failed by itself, by the clock that nobody sets.
+        signal = killed if (_uptimes(work / name / ".clock")[1] or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned, lost=lost)
         record["reason"] = found or _meanwhile(base, campaign, record["run"])
     if bad := [record for record in records.values() if record["reason"]]:
@@ -347,12 +347,18 @@ def _accounting(clock: Path, start: float | None, end: float | None) -> dict[str
     Seconds by the clock that nobody sets, by how many the wall clock differs, and of processor time of the
     processes that this shell has started, on its node: those of `srun` run elsewhere.
     """
-    begun, ended, _, spent, *_ = [*_text(clock).splitlines(), "", "", "", ""]
-    first, last = _number(begun), _number(ended)
+    spent = [*_text(clock).splitlines(), "", "", "", ""][3]
+    first, last = _uptimes(clock)
     elapsed = None if first is None or last is None else round(last - first, 2)
     step = None if None in (elapsed, start, end) else round(end - start - elapsed, 2)  # type: ignore[operator]
     user, system = [_minutes(text) for text in (spent.split() or ["", ""])][:2]
     return {"elapsed": elapsed, "clock_step": step, "user": user, "system": system}
+
+
+def _uptimes(clock: Path) -> tuple[float | None, float | None]:
+    """Return when a job's program began and ended, in s since its node's start."""
+    begun, ended, *_ = [*_text(clock).splitlines(), "", ""]
+    return _number(begun), _number(ended)
 
 
 def _minutes(text: str) -> float | None:

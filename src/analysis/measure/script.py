@@ -72,7 +72,7 @@ killed=
 pids=()
 stop() {
     killed=$$1
-    date +%s.%N >.killed
+    uptime >.killed
     kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null
 }
 trap 'stop TERM' TERM

@@ -38,6 +38,7 @@ class _Record(Model, extra="allow"):
     timing: bool | None = Field(None, description="false if its times must not be used")
     load_before: float | None = Field(None, description="load average before the start")
     reason: str | None = Field(None, description="why the run failed, empty if it did not")
+    state: str | None = Field(None, description="failed, where only the job is known")
     attempt_at: str | None = Field(None, description="of a failed attempt, the run that it attempted")
     retracted: bool | None = Field(None, description="true if Slurm's records contradict an earlier success")
     imported: Any = Field(None, description="of an imported run: its files, and the origin of each factor")

@@ -78,12 +78,13 @@ def shared_by(run: Testimony) -> int:
 
 
 def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:
-    """Return the dated runs of each accounted job."""
+    """Return the dated runs of each accounted job: of one that was started again, of its last start."""
     found: dict[str, list[Testimony]] = defaultdict(list)
     for run in case.runs:
         if run.account in case.jobs and run.dated:
             found[run.account].append(run)
-    return {job: sorted(runs, key=lambda run: run.row["start"]) for job, runs in found.items()}
+    ordered = {job: sorted(runs, key=lambda run: run.row["start"]) for job, runs in found.items()}
+    return {job: [run for run in runs if run.restarts == runs[-1].restarts] for job, runs in ordered.items()}
 
 
 def waits(case: Hearing) -> Mapping[str, float]:

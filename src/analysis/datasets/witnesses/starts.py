@@ -102,7 +102,8 @@ def _lacking(case: Hearing, matrix: Mapping[str, Any]) -> Iterator[str]:
         runs = asked_of.get(str(_plain(subset, "name")), [])
         name = runs[0].row["question"] if runs else ""
         repeats = _least(_plain(subset, "repeats") or matrix.get("repeats"))
-        counts = [len({int(run.row["repeat"]) for run in cell} - {-1}) for cell in case.cells(runs)]
+        whole = [run for run in runs if not run.extra.get("reason")]  # others lack what their output states
+        counts = [len({int(run.row["repeat"]) for run in cell} - {-1}) for cell in case.cells(whole)]
         short_of = [count for count in counts if 0 < count < repeats]
         if short_of:
             one = "its cell has" if len(counts) == 1 else f"{len(short_of)} of {len(counts)} cells have"
