@@ -84,7 +84,8 @@ def test_notebook__a_campaign_with_other_parameters_gets_those_of_its_page(
     shell.user_ns |= {"topics": ["message sizes"], "runs": ["hpcg-ipm-n8"]}
     shell.run_cell("raise NotCoveredError('vm-hpcg has no run hpcg-ipm-n8')")
     assert capsys.readouterr().err.splitlines()[1:] == [
-        "For vm-hpcg, set these in the first cell, too: runs = ['073']"
+        "For vm-hpcg, set these in the first cell, too:",
+        "runs = ['073']",
     ]
     # With its own parameters another campaign is the only way.
     shell.run_cell("runs = ['073']\nraise NotCoveredError('no messages')")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.base import models, project
+from analysis.base.errors import ConfigError
 from analysis.base.models import one_or_more
 from analysis.estimates.campaign import load_campaign
 from analysis.model.forecast import CLAIMED, SPREAD, forecast, forecast_error, inputs_of
@@ -144,6 +145,11 @@ def test_forecast__widened_ends_lie_outside_of_the_draws_and_twice_is_the_same()
     for name in ("ratio", "speedup"):
         ends = some[[f"{name}{end}" for end in ("_least", "_low", "", "_high", "_most")]].to_numpy()
         assert (np.diff(ends, axis=1) > 0).all()
+
+
+def test_page__of_a_campaign_without_a_model_is_refused() -> None:
+    with pytest.raises(ConfigError, match="vm-hpcg:0: is not modelled"):
+        page.forecasts("vm-hpcg", {"LS-DYNA": list(IVB.values())}, ["ib-hdr"], COUNTS)
 
 
 def test_page__says_that_it_is_a_forecast_and_what_the_bands_decide() -> None:

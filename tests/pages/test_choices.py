@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from analysis import pages
+from analysis.base.errors import ConfigError
 from analysis.estimates import selection, tables
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import holdings
@@ -116,6 +118,28 @@ def test_choices__scaling_has_a_curve_for_each_kind() -> None:
     assert pages.scalings(campaign(rows), along="ranks")["speedup"].tolist() == [1.0, 2.5]
     with pytest.raises(NotCoveredError, match="no two kinds of run differ in nodes alone"):
         pages.scalings(campaign(rows))
+
+
+def test_choices__curves_of_several_programs_name_program_and_problem() -> None:
+    rows = [
+        row
+        for cluster, application, case in (("a", "gromacs", "large"), ("b", "opensbli", "tgv512"))
+        for n, time in ((1, 100.0), (2, 50.0))
+        for row in runs([time] * 6, cluster=cluster, application=application, case=case, nodes=n, ranks=n)
+    ]
+    varying = ["ranks", "application", "case"]
+    table = pages.scalings(campaign(rows), factor="cluster", varying=varying)
+    named = {one.partition(":")[0] for one in table["answer"]}
+    assert named == {"a, GROMACS, large", "b, OpenSBLI, tgv512"}
+
+
+@pytest.mark.parametrize("ask", [pages.comparisons, pages.links])
+def test_choices__draws_of_a_model_are_refused(ask: Callable[..., object]) -> None:
+    modelled = replace(two_links(), evidence="modelled")
+    with pytest.raises(ConfigError, match="is modelled: its draws are no runs"):
+        ask(modelled, "interconnect")
+    with pytest.raises(ConfigError, match="is modelled: its draws are no runs"):
+        pages.scalings(modelled)
 
 
 def test_choices__profiles_of_one_kind_are_shown_and_named() -> None:

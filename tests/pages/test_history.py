@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from analysis.decks.content import deck
 from analysis.estimates.asking import records
-from analysis.estimates.campaign import load_campaign
+from analysis.estimates.campaign import NotCoveredError, load_campaign
 from analysis.findings.compare import BETTER, WORSE
 from analysis.findings.history import History, over_time
 from analysis.pages import history
@@ -56,6 +57,8 @@ def test_answer_sentences__the_largest_step_for_the_worse_comes_first(found: His
     assert first == "8 series from 2026-09-01 to 2026-09-24: 5 steps for the worse, 1 for the better."
     assert step.startswith("Since 2026-09-22, the rate in HPCG, at 16³, on 4 nodes is 40.3")
     assert ", 0.83" in step
+    with pytest.raises(NotCoveredError, match="no cell was measured on three of the 24 dates"):
+        history.answer_sentences(replace(found, tracks=()))
 
 
 def test_draw_history__draws_the_series_that_changed(found: History) -> None:

@@ -207,6 +207,12 @@ class Campaign:
         doubted = {run for one in self._doubts["of the whole"] for run in one.runs}
         return runs.assign(timing=runs["timing"] & ~runs["run"].isin(doubted)) if doubted else runs
 
+    def need_runs(self) -> None:
+        """Raise `ConfigError` for a modelled or simulated campaign: its runs are draws from ranges."""
+        if self.evidence in OF_DRAWS:
+            remedy = "compare its bands with claims: benchbook verdicts"
+            raise ConfigError.at(self.name, 0, f"is {self.evidence}: its draws are no runs", remedy)
+
     def ungated(self) -> Campaign:
         """Show the campaign with the times of cells in doubt: a change over time may be what divides them."""
         doubted = {run for one in self.doubts for run in one.runs}

@@ -325,6 +325,19 @@ def matrix(campaign: Campaign, run: str) -> pd.DataFrame:
     return square.reindex(index=range(size), columns=range(size)).fillna(0.0)
 
 
+def sent(campaign: Campaign, runs: Sequence[str]) -> pd.DataFrame:
+    """Return the messages that some runs sent, by rank, call and size in B.
+
+    Raises `NotCoveredError` if a run has no profile with sizes of messages.
+    """
+    table = campaign.frame("messages")
+    table = table[table["call"].isin(SENDING) & table["run"].isin(runs)]
+    for run in runs:
+        if not (table["run"].eq(run) & table["size"].gt(0)).any():
+            raise NotCoveredError(f"{campaign.name} has no run {run} with the sizes of its messages")
+    return table
+
+
 def failed(campaign: Campaign) -> pd.DataFrame:
     """List the runs that enter no statistic, with the reason; levels have the campaign's own names."""
     runs = campaign.runs

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.errors import ConfigError
-from analysis.base.models import OF_DRAWS, known
+from analysis.base.models import known
 from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.spelling import distinguishing
@@ -82,9 +82,7 @@ def side(text: str) -> Campaign:
     """
     name, _, part = text.partition(":")
     campaign = load_campaign(name)
-    if campaign.evidence in OF_DRAWS:
-        what = f"is {campaign.evidence}: its runs are draws from ranges, not repeats"
-        raise ConfigError.at(name, 0, what, "compare its bands with claims: benchbook verdicts")
+    campaign.need_runs()
     if not part:
         return campaign
     if (word := part.replace(" ", "-")) in (LATEST, LAST_WEEK):

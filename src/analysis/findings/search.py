@@ -6,8 +6,6 @@ from functools import partial
 from typing import TypeVar
 
 from analysis.base import project
-from analysis.base.errors import ConfigError
-from analysis.base.models import OF_DRAWS
 from analysis.base.processes import by_dask_wanted, in_parallel
 from analysis.base.workers import kept
 from analysis.estimates.campaign import Campaign
@@ -51,9 +49,7 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     without a clear result; and the same among the equalities. ConfigError for a modelled or simulated
     campaign, because its runs are draws from ranges.
     """
-    if campaign.evidence in OF_DRAWS:
-        remedy = "compare its bands with claims: benchbook verdicts"
-        raise ConfigError.at(campaign.name, 0, f"is {campaign.evidence}: its draws are no runs", remedy)
+    campaign.need_runs()
     with kept():
         series, shapes, shape_q = tested(campaign, q)
         drafts = [one for each in series for one in of_pairs(each, campaign)]

@@ -87,8 +87,10 @@ def comparisons(
 
     Without a baseline each application's runs are compared by `variable`, or else its figure of merit, or
     else time, along the axis with the most points at which levels meet. Where no runs differ in the factor
-    alone, those that are tied to it may differ too. Raises `NotCoveredError` if no runs can be compared.
+    alone, those that are tied to it may differ too. Raises `NotCoveredError` if no runs can be compared,
+    `ConfigError` if they are draws of a model.
     """
+    campaign.need_runs()
     if baseline != "":
         along = along or "nodes"
         found = compare(
@@ -129,8 +131,9 @@ def scalings(
 ) -> pd.DataFrame:
     """Follow the speed along a count, as `scaling`; without a factor of the curves it is chosen.
 
-    Raises `NotCoveredError` if no runs differ in the count alone.
+    Raises `NotCoveredError` if no runs differ in the count alone, `ConfigError` if they are draws of a model.
     """
+    campaign.need_runs()
     if factor:
         return scaling(
             campaign, factor=factor, along=along, variable=variable or "application_time", select=select,

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from analysis.base import models, project
+from analysis.base.errors import ConfigError
 from analysis.base.words import significant
 from analysis.model.forecast import forecast, inputs_of
 from analysis.model.inputs import Inputs
@@ -39,14 +40,17 @@ def forecasts(
     """Forecast cells by their title: as `analysis.model.forecast.forecast`, with ``title link_title``.
 
     A cell is model, cluster, case, the report's number of nodes and link, and ranks per node if not all
-    cores. Widened as the bands of the modelled `campaign`, and further with distance.
+    cores. Widened as the bands of the modelled `campaign`, and further with distance. Raises `ConfigError` if
+    it is not modelled.
     """
     inputs = inputs_of(project.root())
     declared = models.load(CampaignFile, project.declaration(campaign)).model
+    if declared is None:
+        raise ConfigError.at(campaign, 0, "is not modelled", "name a campaign that declares a model")
     found = [
         forecast(
             inputs,
-            declared.widening if declared else {},
+            declared.widening,
             [dict(zip(ModelledCells.model_fields, cell, strict=False))],
             links,
             nodes,

@@ -9,6 +9,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from analysis.base.words import counted, number
+from analysis.estimates.campaign import NotCoveredError
 from analysis.estimates.numerals import spell
 from analysis.estimates.spelling import measure_name
 from analysis.findings.compare import BETTER, RATING, WORSE
@@ -43,7 +44,12 @@ def history_sentences(found: History) -> list[str]:
 
 
 def answer_sentences(found: History) -> list[str]:
-    """Return the sentences of the answer, each with its full stop."""
+    """Return the sentences of the answer, each with its full stop.
+
+    Raises `NotCoveredError` of a history without a series.
+    """
+    if not found.tracks:
+        raise NotCoveredError(f"no cell was measured on three of the {len(found.campaigns)} dates")
     return [f"{one}." for one in history_sentences(found)]
 
 

@@ -51,8 +51,10 @@ def links(
 
     With a `value`, ``latency`` or ``bandwidth``, one table of the selected runs, with a curve for each case
     and level of the factors `by`; without one a table for each benchmark and measure that there is, with a
-    curve for each kind of run. Raises `NotCoveredError` if no run has such a table.
+    curve for each kind of run. Raises `NotCoveredError` if no run has such a table, `ConfigError` if runs are
+    draws of a model.
     """
+    campaign.need_runs()
     if value:
         return [Link("", value, sizes(campaign, value, select, by=["case", *by]))]
     runs = tables.counted(campaign)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 
 import pandas as pd
@@ -122,9 +123,9 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
 
 
 def explain_refusals() -> None:
-    """In JupyterLab, let a campaign that a cell cannot use be one line that names those it can.
+    """In JupyterLab, let a campaign that a cell cannot use be one line, and one that names those it can.
 
-    A campaign that is not built is one line too, with those that are.
+    Of a campaign that is not built it names those that are. Parameters to set follow, a line each.
     """
     shell = get_ipython()
     notebook = Path(os.environ.get("JPY_SESSION_NAME", "")).name
@@ -134,7 +135,8 @@ def explain_refusals() -> None:
     def explain(
         _: object, _kind: object, error: Exception, _tb: object, tb_offset: int | None = None
     ) -> None:
-        print(f"{error}.", _remedy(error, notebook, shell.user_ns), file=sys.stderr, sep="\n")
+        lines = (f"{error}.", _remedy(error, notebook, shell.user_ns))
+        print(*filter(None, lines), file=sys.stderr, sep="\n")
 
     shell.set_custom_exc((BenchbookError, NotCoveredError), explain)
 
@@ -153,6 +155,8 @@ def _remedy(error: Exception, notebook: str, cell: Mapping[str, Any]) -> str:
         if page["notebook"] == notebook
     ]
     able = [name for page in pages for name in project.as_list(page, "campaign")]
+    if not able and "campaign" not in cell:
+        return ""  # of two campaigns, or of reports
     unbuilt = isinstance(error, ReadError)
     if campaign in able and not unbuilt:
         page = next(page for page in pages if campaign in project.as_list(page, "campaign"))
@@ -164,8 +168,10 @@ def _remedy(error: Exception, notebook: str, cell: Mapping[str, Any]) -> str:
             name: value for name, value in wanted.items() if name not in _TEXTS and cell.get(name) != value
         }
         if other:
-            given = "; ".join(f"{name} = {value!r}" for name, value in other.items())
-            return f"For {campaign}, set these in the first cell, too: {given}"
+            lines = [
+                f"{name} = {pformat(value, width=100, sort_dicts=False)}" for name, value in other.items()
+            ]
+            return "\n".join([f"For {campaign}, set these in the first cell, too:", *lines])
     if unbuilt:
         every = able or sorted(path.stem for path in project.declaration("any").parent.glob("*.yaml"))
         able = [name for name in every if (project.processed(name) / "campaign.nc").is_file()]
@@ -173,7 +179,7 @@ def _remedy(error: Exception, notebook: str, cell: Mapping[str, Any]) -> str:
     which = "is built" if unbuilt else "has them" if isinstance(error, NotCoveredError) else "can be used"
     if names:
         return f"Set `campaign` in the first cell to one that {which}: {names}."
-    return "No other campaign here has a page of this notebook."
+    return "No other campaign here has a page of this notebook." if pages else ""
 
 
 def notes(campaign: Campaign) -> Markdown:

@@ -98,14 +98,40 @@ def scaling(
         raise NotCoveredError(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
-    others = [{name: level for name, level in one.items() if name != factor} for one, _ in found]
-    _, names = stratum_names(campaign, others)
+    names = _names(campaign, found, factor, varying)
     curves = []
     for name, (stratum, values) in zip(names, found, strict=True):
         level = display(campaign, factor, stratum[factor])
         called = ", ".join(filter(None, (level, name))) if len(found) > 1 else ""
         curves.append(_curve(asked, campaign, values, compare, called).assign(runs=name, level=level))
     return tables.stacked(*curves)
+
+
+def _names(
+    campaign: Campaign,
+    found: Sequence[tuple[Mapping[str, Any], pd.DataFrame]],
+    factor: str,
+    varying: Sequence[str],
+) -> list[str]:
+    """Name what distinguishes curves, their program and problem too if these differ between curves only."""
+    one_each = [
+        {
+            name: values[name].iloc[0]
+            for name in ("application", "case")
+            if name in varying and name != factor and values[name].nunique() == 1
+        }
+        for _, values in found
+    ]
+    programs = [one.pop("application", "") for one in one_each]
+    others = [
+        {name: level for name, level in stratum.items() if name != factor} | one
+        for (stratum, _), one in zip(found, one_each, strict=True)
+    ]
+    _, names = stratum_names(campaign, others)
+    if len(set(programs)) == 1:
+        return names
+    titles = [display(campaign, "application", one) if one else "" for one in programs]
+    return [", ".join(filter(None, pair)) for pair in zip(titles, names, strict=True)]
 
 
 def scaling_sentences(table: pd.DataFrame) -> list[str]:

@@ -212,7 +212,7 @@ def _need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
         raise refused(f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}")
     if frame.empty:
         found = f"has no rows: no run gives {', '.join(dict.fromkeys(columns))}"
-        raise refused(found, "measure such runs, name others in the page's parameters, or take the page out")
+        raise refused(found, "measure such runs, or name others in the parameters")
 
 
 def _places(values: pd.Series) -> tuple[Floats, bool, list[str] | None]:

@@ -23,7 +23,7 @@ def heatmap(matrix: ArrayLike, *, ax: Axes, label: str) -> Axes:
     if values.ndim != 2 or not (values > 0).any():
         found = f"matrix of shape {values.shape} holds nothing to draw"
         remedy = "it needs a run with a profile of who sends to whom, IPM with IPM_LOG=full"
-        raise refused(found, f"{remedy}; name one, or take the page out")
+        raise refused(found, f"{remedy}; name one in the parameters")
     spoken = np.where(values > 0, values, np.nan)
     low, high = float(np.nanmin(spoken)), float(np.nanmax(spoken))
     norm = LogNorm(low, high) if high > 30 * low else None
@@ -58,7 +58,7 @@ def size_histogram(frame: pd.DataFrame, *, ax: Axes) -> Axes:
     known = frame[(frame["size"] >= 0) & (frame["count"] > 0)]
     if known.empty:
         remedy = "it needs runs with a full profile of message sizes, by IPM or mpiP"
-        raise refused("no message has a known size", f"{remedy}; name such runs, or take the page out")
+        raise refused("no message has a known size", f"{remedy}; name such runs in the parameters")
     table = known.groupby(["call", "size"], sort=False)["count"].sum().reset_index()
     sizes = sorted(table["size"].unique())
     positive = [s for s in sizes if s > 0]
