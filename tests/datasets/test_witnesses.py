@@ -1244,6 +1244,19 @@ def test_overheads_of_jobs__an_earlier_start_of_a_job_is_not_in_the_row_of_its_l
     assert found == ["and 1 other runs of its job say 35 s, its job 3 took 11 s"] * named
 
 
+@pytest.mark.parametrize(("kept", "named"), [(2, "4 of the 6"), (6, "")])
+def test_jobs_without_row__half_of_a_file_is_named(kept: int, named: str) -> None:
+    """Six jobs measured runs, the first two of which are left in the file; a failed attempt is no matter."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    dated = {"start": first, "end": first + 9, "exit_code": 0}
+    runs = [hearing.Testimony({"run": f"r{job}", "job_id": str(job), **dated}) for job in range(1, 7)]
+    runs.append(hearing.Testimony({"run": "r7.failed-1", "job_id": "7", **dated}, {"reason": "cancelled"}))
+    rows = pd.DataFrame({"job_id": [str(job) for job in range(1, kept + 1)], "step": ""})
+    case = hearing.Hearing(Path("c"), "c", runs, {"sacct.txt": rows})
+    found = [fault.found for fault in sequence.jobs_without_row(case)]
+    assert found == [f"has no row of {named} jobs that measured runs, 3 the first"] * bool(named)
+
+
 def test_runs_to_measure__a_failed_attempt_is_no_cell_of_its_own() -> None:
     blank = dict.fromkeys(hearing.FACTORS, "")
     kinds = [(1, "32 atoms", ""), (2, "32 atoms", ""), (2, "", "its node was lost")]

@@ -71,6 +71,24 @@ def test_accounting__what_was_kept_stays(
     assert asked(tmp_path, monkeypatch, base, FIVE + SEVEN, *answer) == FIVE + SEVEN
 
 
+@pytest.mark.parametrize("answer", [SEVEN.splitlines(), [FIRST]], ids=["all known", "steps purged"])
+def test_accounting__half_a_row_is_named_and_does_not_stay(
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: list[str],
+) -> None:
+    """The file was cut within its last row: the rest of that row stayed blank, whatever Slurm said."""
+    cut = (FIVE + SEVEN).rpartition("7:31|")[0]
+    assert cut.endswith("|2026-11-21T00:2")
+    found = asked(tmp_path, monkeypatch, base, cut, *answer)
+    assert found == FIVE + (SEVEN if len(answer) == 3 else f"{FIRST}\n{STEPS[0]}\n")
+    path = project.raw("c", base) / SACCT
+    said = capsys.readouterr().err
+    assert f"{path}:5: the file is cut here; Slurm is asked for this row" in said
+
+
 def test_accounting__what_slurm_says_more_comes_in(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -490,6 +508,21 @@ def test_finish__a_later_end_is_told_from_an_attempt_of_the_same_job(base: Path)
     early = [{**row, "End": "2026-11-27T10:20:17"} for row in rows]
     found = accounting.Account("c", states={"3": "CANCELLED"}, rows={"3": early})
     assert finish.mark_failed(base, "c", found) == [f"{name}.failed-2: failed: Slurm says CANCELLED"]
+
+
+@pytest.mark.parametrize(("elapsed", "paused"), [("26", 0), ("20", 6)])
+def test_finish__a_run_whose_job_was_suspended_counts_no_more(base: Path, elapsed: str, paused: int) -> None:
+    """Slurm's Elapsed lacks the time of a suspension, start and end do not: 26 s lie between them."""
+    name = workflow.plan("c", base).runs[0].name
+    comment = f"rule_run_wildcards_c_{name}"
+    names = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0, "comment": comment}
+    put(base, name, job_id="7", reason="", start=1795220852.0, end=1795220876.0, slurm=names)
+    more = {"Comment": comment, "End": clock(1795220877), "ElapsedRaw": elapsed}
+    own = row(State="COMPLETED", **more)
+    found = accounting.Account("c", states={"7": "COMPLETED"}, rows={"7": [own]})
+    said = [f"{name}.failed-1: failed: its job was suspended for {paused} s"] if paused else []
+    assert finish.mark_failed(base, "c", found) == said
+    assert folders.measured(base, "c", name) == (not paused)
 
 
 # How a run ended after its job, in s by the two clocks; what the node's clock said of the job's start, in s

@@ -95,6 +95,27 @@ def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Pat
     assert told(tmp_path) == {name: (name, why) for name in names}
 
 
+def test_record__that_could_not_be_moved_at_first_names_no_record_among_its_outputs(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of runs was read-only for some seconds; the second record had a checksum of the first."""
+
+    def refused(*_: Any) -> Path:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "publish", refused)
+        with pytest.raises(OSError, match="Read-only"):
+            record.end(work)
+    assert (work / "2/run.json").is_file()
+    assert record.end(work) == 0
+    for name in ("pair-r01", "pair-r01.2"):
+        folder = folders.finished(tmp_path, "c") / name
+        written = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        assert sorted(written["outputs"]) == ["job.sh", "stdout.txt"]
+        assert folders.ended_well(folder, written | {"exit_code": 0, "end": 1.0})
+
+
 def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> None:
     (work / "2/.end").write_text("102.5 137\n", encoding="ascii")
     assert record.end(work) == 1

@@ -159,13 +159,24 @@ class _Kept:
         self._columns = FIELDS.split(",")
         with suppress(FileNotFoundError):
             self.age = time.time() - path.stat().st_mtime
-            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            text = self._whole(path.read_text(encoding="utf-8", errors="surrogateescape"))
             if self._table(text):
                 self.rows = dict(by_job(text))
             else:
                 self._ours = False
                 what = "is no table of sacct and stays as it is: Slurm's records are not kept"
                 print(f"{path}:1: {what}; give it another name", file=sys.stderr)
+
+    def _whole(self, text: str) -> str:
+        """Leave out a last line that somebody has cut: half a row would stay for ever."""
+        lines, _, cut = text.rpartition("\n")
+        if not (lines and cut):
+            return text
+        line = text.count("\n") + 1
+        remedy = "Slurm is asked for this row and for those that were behind it, unless it has forgotten them"
+        print(f"{self._path}:{line}: the file is cut here; {remedy}", file=sys.stderr)
+        self.changed = True
+        return f"{lines}\n"
 
     def doubt(self, job: str, rows: Rows) -> str:
         """Say why rows are not used: of another job than the records of its number, or of a later end."""
@@ -375,6 +386,14 @@ def afterwards(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], *, 
 def shares(record: Mapping[str, Any]) -> bool:
     """Tell whether a record's run shares its job with others: ``7:3`` is the third run in job 7."""
     return ":" in str(record.get("job_id", ""))
+
+
+def suspended(row: Mapping[str, Any]) -> float:
+    """Return for how many s a job was suspended: Elapsed lacks that time."""
+    begin, end = (moments(row.get(name)) for name in ("Start", "End"))
+    if not (begin and end and str(took := row.get("ElapsedRaw")).isdecimal()):
+        return 0.0
+    return max(0.0, min(last - first - int(str(took)) for first in begin for last in end))
 
 
 def outlived(record: Mapping[str, Any], row: Mapping[str, Any]) -> float:

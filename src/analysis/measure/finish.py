@@ -100,9 +100,12 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
 def _ended_badly(raw: Path, record: Mapping[str, Any], found: Account) -> str:
     """Say how the job of a run ended, if the run cannot count for that; empty if it can."""
     job = job_of(record)
-    state = found.states.get(job, "COMPLETED")
-    if state == "COMPLETED" or _other(raw, record, row := found.rows[job][0], found.campaign):
+    state = found.states.get(job)
+    if state is None or _other(raw, record, row := found.rows[job][0], found.campaign):
         return ""
+    if state == "COMPLETED":
+        paused = accounting.suspended(row)
+        return f"its job was suspended for {paused:.0f} s" if paused else ""
     said = f"Slurm says {named_user(state)}"
     if not accounting.shares(record):
         return said

@@ -301,6 +301,7 @@ def _outputs(job: Path) -> dict[str, str]:
     """Return the SHA-256 of the files that a job left, by path: who changes one later changes two places."""
     left = (path for path in sorted(job.rglob("*")) if path.is_file() and not path.is_symlink())
     names = {str(path.relative_to(job)): path for path in left if path.stat().st_size <= _LARGEST}
+    names.pop(folders.RECORD, None)  # of a first try to move the folder, which failed: it is written anew
     return {name: files.sha256(path) for name, path in names.items() if not name.startswith(".")}
 
 

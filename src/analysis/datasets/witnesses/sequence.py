@@ -79,6 +79,18 @@ def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
             yield case.of_run(shared[job][0], what, _REMOVED, key="runs")
 
 
+@witness("job of a run", "the jobs in Slurm's records", grave=False)
+def jobs_without_row(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that Slurm's records lack, though they have other ones of the campaign."""
+    named = dict.fromkeys(run.account for run in case.ended if run.account)
+    gone = [job for job in named if job not in case.jobs]
+    if gone and case.jobs and not any(_unlisted(case)):  # which names a few that are gone, each
+        file = max(case.accounts, key=lambda name: len(case.accounts[name]))
+        what = f"has no row of {len(gone)} of the {len(named)} jobs that measured runs, {gone[0]} the first"
+        remedy = "Slurm had forgotten them, or rows were taken out: put them back if you have a copy"
+        yield case.beside(file, what, remedy)
+
+
 def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
     """Give the runs whose job Slurm's records lack, and whether they ended after it was asked."""
     own = [run for run in case.runs if run.account and run.account in case.jobs]
