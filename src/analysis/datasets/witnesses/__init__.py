@@ -7,6 +7,7 @@ from analysis.datasets.witnesses import (
     exchanges,
     layout,
     likeness,
+    limits,
     names,
     sequence,
     starts,
@@ -14,6 +15,6 @@ from analysis.datasets.witnesses import (
 )
 from analysis.datasets.witnesses.hearing import REGISTRY, examine
 
-MODULES = (sequence, starts, accounts, clocks, durations, layout, names, likeness, exchanges, watts)
+MODULES = (sequence, starts, accounts, clocks, durations, layout, names, likeness, exchanges, watts, limits)
 
 __all__ = ["MODULES", "REGISTRY", "examine"]
