@@ -158,6 +158,15 @@ class TestVerdicts:
             one.id for one in load_report(project.claims("house")).claims
         ]
 
+    def test_topic_chooses_claims_and_an_unknown_one_is_told(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.main(["verdicts", "--report", "house", "--topic", "placement"]) == 0
+        found = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+        assert found == ["house-placement-77pct", "house-placement-pays"]
+        assert cli.main(["verdicts", "--report", "house", "--topic", "placment"]) == 1
+        assert "no claim here is on 'placment'; is 'placement' meant?" in capsys.readouterr().err
+
     def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "nobody"]) == 1
         assert "has no report 'nobody'" in capsys.readouterr().err

@@ -62,6 +62,7 @@ def test_list__every_kind_has_names_and_titles(
         (["comapre", "a", "b"], "is 'compare' meant?"),
         (["list", "campigns"], "is 'campaigns' meant?"),
         (["findings", "x", "--topci", "y"], "is '--topic' meant?"),
+        (["list", "reports", "--topic", "y"], "--topic is an option of verdicts, findings, claim"),
     ],
 )
 def test_usage__the_nearest_word_is_named_in_one_line(

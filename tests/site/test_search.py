@@ -14,6 +14,7 @@ from analysis.base import models, project
 from analysis.claims.model import load_report
 from analysis.estimates.contents import load_config
 from analysis.schema.campaigns import CampaignFile
+from analysis.site import search
 from analysis.site.build import Front, build
 from analysis.site.page import PageInput
 from analysis.site.provenance import Provenance
@@ -75,6 +76,21 @@ QUERIES = [
     ("how fast is an Allreduce", "sharp-allreduce.html"),
     ("RoCE or InfiniBand", "roce-links.html"),
     ("what is an analogue", "docs/glossary.html#distances"),
+    ("how much memory does a job need", "memory.html"),
+    ("cloud or on premises", "cloud-links.html"),
+    ("what does a job cost", "index.html#lsdyna2009-pwr-ordering"),
+    ("AMD or Intel", "spec-cpu-generations.html"),
+    ("ARM or x86", "hpcg-by-others.html"),
+    ("Open MPI or Intel MPI", "index.html#lsdyna2014-mpi-platform-best"),
+    ("how much time is spent in MPI", "vm-lulesh-compute-and-mpi.html"),
+    ("latency of InfiniBand", "index.html#lsdyna2009-bg-ib-1us"),
+    ("how much power does a server draw", "server-watts.html"),
+    ("HPL efficiency", "hpl-by-link.html"),
+    ("do I need a faster network", "interconnect.html"),
+    # Nothing is measured on these.
+    ("hyperthreading", "docs/measure.html"),
+    ("do GPUs help", "docs/measure.html"),
+    ("parallel file system", "docs/measure.html"),
 ]
 
 
@@ -176,6 +192,14 @@ def test_search__first_hit(browser: Browser, text: str, first: str) -> None:
     assert exact
     assert hits[0] == first
     assert len(hits) <= 15
+
+
+def test_search__says_what_is_not_measured_unless_a_page_speaks_of_it(browser: Browser) -> None:
+    title = browser.run("benchbook.find('GPU').hits[0].title")
+    assert title == "Nothing is measured on GPUs: measure it yourself"
+    page = {"title": "How fast is it?", "about": "", "body": "four GPUs a node"}
+    gone = {one["title"] for one in search.gaps([])} - {one["title"] for one in search.gaps([page])}
+    assert gone == {title}
 
 
 def test_search__has_forty_questions() -> None:

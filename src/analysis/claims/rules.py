@@ -303,7 +303,8 @@ def _expected(claim: Claim) -> str:
     if expect.relation == "at-most":
         return f"at most {value}"
     if expect.relation == "range":
-        text = f"{expect.low:g} to {attached(f'{expect.high:g}', unit)}"
+        low, high = (f"{end:g}".replace("-", "−") for end in (expect.low, expect.high))
+        text = f"{low} to {attached(high, unit)}"
         return f"{text} (± {percent(expect.tolerance)})" if expect.tolerance else text
     if expect.relation == "equal" or not expect.tolerance:
         return value

@@ -85,13 +85,21 @@ class _Parser(argparse.ArgumentParser):
         """Print one line and exit with 2."""
         wrong = _WRONG.search(message)
         if wrong and wrong[3]:
-            options = [one for one in self._all_options() if one.startswith("--")]
-            message = f"unknown option {wrong[3]}{_nearest(wrong[3].partition('=')[0], options)}"
+            option = wrong[3].partition("=")[0]
+            options = [one for one in self._all_options() if one.startswith("--") and one != option]
+            message = f"unknown option {option}{_nearest(option, options)}"
+            if owners := self._with_option(option):
+                message = f"{option} is an option of {', '.join(owners)}"
         elif wrong:
             choices = [one for one in re.findall(r"[\w-]+", wrong[2]) if one != _INTERNAL]
             meant = _nearest(wrong[1], choices)
             message = f"{wrong[1]!r} is unknown{meant}; choose from {', '.join(choices)}"
         self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def _with_option(self, option: str) -> list[str]:
+        """Return the commands that have an option."""
+        commands = [pair for action in self.commands() for pair in action.choices.items()]
+        return [name for name, one in commands if option in one._option_string_actions]
 
     def _all_options(self) -> list[str]:
         """Return the options of this parser and of its commands."""
@@ -210,6 +218,7 @@ def _reading(command: Any) -> None:
     what = "only this campaign; may be repeated"
     add("--campaign", dest="campaigns", action="append", help=what).completer = _names_of("campaigns")
     add("--json", help="print a list of objects instead of a table", **_AS_JSON)
+    add("--topic", help="only claims on this, such as 'interconnect'")
     what = "print how many claims of each report have a word, and from how many sets of runs, as JSON"
     add("--counts", dest="counted", action="store_true", help=what)
 
@@ -431,7 +440,7 @@ _EXAMPLES = {
     "": "list campaigns\nimport last-month --as october\nfindings october",
     "list": "list campaigns\nlist claims --json",
     "inspect": "inspect app.ipm.xml run.mpiP.xz\ninspect power.csv --json",
-    "verdicts": "verdicts --report lsdyna2014\nverdicts --report lsdyna2014 --campaign mine --json",
+    "verdicts": "verdicts --topic interconnect\nverdicts --report lsdyna2014 --campaign mine --json",
     "whatif": "whatif --profile app.ipm.xml --link fdr --nodes 16 --on config/clusters/mine.yaml",
     "findings": "findings vm-hpcg\nfindings vm-hpcg --topic interconnect --top 5\nfindings vm-hpcg --write",
     "report": "report vm-hpcg\nreport vm-hpcg --title 'HPCG on our cluster' --no-pdf",

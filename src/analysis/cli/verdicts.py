@@ -36,16 +36,22 @@ def verdicts(
     *,
     as_json: bool,
     counted: bool = False,
+    topic: str | None = None,
 ) -> int:
-    """Print every claim that a build evaluates, of the reports and campaigns named or of all.
+    """Print every claim that a build evaluates, of the reports, campaigns and topic named or of all.
 
     If both a report and a campaign are named, they are compared, whether a build does so or not.
-    Raises `ConfigError` if a report or campaign is not in the build.
+    Raises `ConfigError` if a report or campaign is not in the build, or no claim has the topic.
     """
     with kept():
         records = list(_records(reports, campaigns))
     if not campaigns:  # a part of a family of verdicts has no rate of false discoveries
         records = controlled(records)
+    if topic is not None:
+        topics = sorted({one.topic for one in records})
+        records = [one for one in records if one.topic == topic]
+        if not records:
+            raise ConfigError.at("--topic", 0, f"no claim here is on {topic!r}", known(topic, topics))
     if counted:
         print(json.dumps(_counted(records), indent=1))
         return FINE

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base.words import displayed
+from analysis.claims.audit import NOT_CHECKABLE
 from analysis.schema.factors import PROCESSORS
 from analysis.site.board import Board, ClaimRow, section
 from analysis.site.docs import Doc
@@ -24,6 +25,21 @@ _SITE = (
         "url": "provenance.html",
         "about": "campaigns, raw files, checksums, versions, commit",
     },
+)
+# What is often asked for and has no run here: its name, words that only it has, and others that are typed for
+# it. An entry goes when a claim or a page has a word that only it has.
+_GAPS = (
+    ("GPUs", "gpu gpus cuda rocm", "graphics"),
+    ("hyper-threading", "hyperthreading smt", "hyper threading"),
+    (
+        "file systems and storage",
+        "lustre gpfs beegfs nfs filesystem",
+        "parallel file system storage io disk disks ssd",
+    ),
+    ("prices of hardware", "tco purchase", "price prices hardware"),
+    ("cooling", "cooling cooled", "liquid"),
+    ("training of neural networks", "pytorch tensorflow neural", "ai ml training learning"),
+    ("virtual machines against bare metal", "hypervisor virtualisation virtualization", "vm bare metal"),
 )
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
 
@@ -47,6 +63,7 @@ def index(
         _page(page, groups.get(page.name, ""), bool(PROCESSORS & set(topics.get(page.name, ()))))
         for page in pages
     ]
+    entries += gaps(entries)
     entries += [_report(one) for one in reports]
     entries += [_question(one) for one in questions]
     entries += [{**one, "kind": "page", "where": "page"} for one in _SITE]
@@ -65,6 +82,7 @@ def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
         "where": f"claim · {claim.report} · {shown}",
         "about": f"{row.topic} {claim.report_title} {claim.application} {' '.join(claim.ids)}",
         "body": f"{section(claim)} {claim.factor} {claim.quantity} {shown} {places} {lead.compared}"[:600],
+        "boost": 0.5 if lead.verdict == NOT_CHECKABLE else 1.0,  # answers nothing
         "anchor": row.anchor,
         "group": group,
         "facets": {
@@ -90,6 +108,24 @@ def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
         "body": f"{page.question} {page.answer_text} {classes} {page.hardware}",
         "boost": 1.2,
     }
+
+
+def gaps(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Make an entry for each subject that no claim and no page speaks of."""
+    said = " ".join(f"{one['title']} {one['about']} {one['body']}" for one in entries).casefold()
+    known = set(re.findall(r"\w+", said))
+    return [
+        {
+            "kind": "gap",
+            "title": f"Nothing is measured on {name}: measure it yourself",
+            "url": "docs/measure.html",
+            "where": "no claim and no page",
+            "about": others,
+            "alias": own,
+        }
+        for name, own, others in _GAPS
+        if not known & set(own.split())
+    ]
 
 
 def _report(one: Any) -> dict[str, Any]:

@@ -46,6 +46,11 @@
     "faster fast speedup speed",
     "message messages",
     "flags compiler compilers",
+    "hyperthreading smt",
+    "hyper-threading hyperthreading",
+    "cloud clouds",
+    "arm aarch64 a64fx graviton",
+    "x86 xeon epyc",
   ].map((group) => group.split(" "));
 
   let index = null;
@@ -59,7 +64,8 @@
       add(one.body || "", 1);
       add(one.about || "", 3);
       add(one.alias || "", 8);
-      add(one.title, 8);
+      // Of what is not measured its own words count; the campaign in brackets is no word of a question.
+      if (one.kind !== "gap") add(one.title.replace(/ \([\w.-]+\)$/, ""), 8);
       for (const word of weights.keys()) df.set(word, (df.get(word) || 0) + 1);
       return { ...one, weights, length: words(one.title).length };
     });
@@ -96,8 +102,8 @@
 
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
-    ("a an and are at be best better by can could do does enough every fast fastest for from get good has have higher how i if in is it long lower many me most much" +
-      " my need needs of on or per s should t than that the there to use vs want we what when which with worth would you")
+    ("a an and are as at be best better buy by can could do does enough every fast fastest for from get good has have help helps higher how i if in is it long lower many me" +
+      " most much my need needs of on or per s should spend spent t take takes than that the there to use using versus vs want we what when which with worth would you")
       .split(" ")
   );
   const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(word));
@@ -107,6 +113,7 @@
     const found = new Map([[word, 1]]);
     const meant = new Map(); // a longer word -> the word that begins it
     if (/^\d+$/.test(word)) found.set(`${word}%`, 0.9);
+    if (/^\p{L}{3,}s$/u.test(word)) found.set(word.slice(0, -1), 0.9);
     for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
     if (word.length >= 3)
       for (const other of index.vocabulary)
@@ -135,6 +142,9 @@
     const telling = said.filter((word) => !COMMON.has(word));
     const asked = (telling.length ? telling : said).map(forms);
     const meaning = /^\s*what (is|are|does) /i.test(question); // of a word: the glossary says it
+    const asking = /^\s*(how(?! to\b)|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
+    const favour = ({ kind, url }) =>
+      meaning && url.startsWith("docs/glossary") ? 5 : asking && (kind === "page" || kind === "report") ? 1.5 : 1;
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
@@ -145,12 +155,13 @@
         score += best;
         met += best > 0;
       }
-      return { entry, met, score: score * (entry.boost || 1) * (meaning && entry.url.startsWith("docs/glossary") ? 5 : 1) * (1 + 1 / (6 + entry.length)) };
+      return { entry, met, score: score * (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length)) };
     });
     const all = scored.filter((one) => one.met === asked.length && one.met);
     const exact = all.length > 0;
-    const most_met = Math.max(0, ...scored.map((one) => one.met));
-    const some = exact ? all : scored.filter((one) => one.met && one.met === most_met);
+    // A title with most of the words is nearer than a long passage that has them all somewhere.
+    for (const one of scored) one.score *= one.met / Math.max(asked.length, 1);
+    const some = scored.filter((one) => one.met);
     some.sort((a, b) => b.score - a.score);
     const best = some.length ? some[0].score : 0;
     const hits = some.filter((one) => one.score >= 0.3 * best).slice(0, most).map((one) => one.entry);
