@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analysis import cli
 from analysis.importing import scheduler
 from analysis.importing.detect import job_of
 
@@ -677,6 +679,33 @@ def test_jobs__several_reports_in_one_file() -> None:
     jobs, name = scheduler.jobs(lsf(481, ("cn056",)) + lsf(482, ("cn061", "cn080")))
     assert (name, [(job, one["nodes"]) for job, one in jobs.items()]) == ("LSF", [("481", 1), ("482", 2)])
     assert scheduler.jobs(cobalt(11781)) == scheduler.jobs(lsf(481, ("cn056",))) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("Run time :               630", "Run time :               63", "says 63 s, its record 630 s"),
+        ("Successfully completed.", "Exited with exit code 2.", "says exit 2, its record exit code 0"),
+        ("<2*cn056", "<2*cn099", "says that the job ran on cn099.hpc.example.org, its record on cn056"),
+        ("with 4000 atoms", "with 9000 atoms", "a number is wrong: the run does not count"),
+    ],
+)
+def test_verify__compares_the_report_of_lsf_with_the_record(
+    was: str, now: str, said: str, tmp_path: Path, project: Path, imported: Imported,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """The output of an imported run was edited afterwards, and its manifest written anew."""
+    (tmp_path / "tree").mkdir()
+    rate = f"Performance: {100 / 9.5:.3f} timesteps/s, {400 / 9.5:.3f} katom-step/s\n"
+    text = re.sub("Performance.*\n", rate, log(9.5))
+    (tmp_path / "tree" / "481.out").write_text(lsf(481, ("cn056",)) + text)
+    imported(tmp_path / "tree")
+    (output,) = project.glob("data/raw/mine/runs/*/*.out")
+    edited = output.read_text().replace(was, now)
+    assert edited != output.read_text()
+    output.write_text(edited)
+    cli.main(["verify", "mine", "--write", "--force"])
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("above", [False, True])

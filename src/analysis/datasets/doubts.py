@@ -48,6 +48,7 @@ def doubts(
     imported = {str(run.row["run"]) for run in joined.runs if IMPORTED in run.extra}
     for fault in cut(joined.runs, micro):  # who imports does not know what sizes the options asked for
         (odd if fault.source.partition("/")[0] in imported else wrong).append(_in_runs(label, fault))
+    odd += [_in_runs(label, fault) for fault in _impossible(joined)]
     for found in examine(_hearing(raw, label, joined, declared)):
         (wrong if found.grave else odd).append(found.fault)
     return list(dict.fromkeys(wrong)), list(dict.fromkeys(odd))
@@ -83,6 +84,14 @@ def _damaged(joined: Joined) -> Iterator[Fault]:
             for text in dict.fromkeys(run.damage):
                 if (fault := _parsed(text)) and not fault.source.endswith(RECORD):
                     yield fault
+
+
+def _impossible(joined: Joined) -> Iterator[Fault]:
+    """Give the numbers of imported outputs that contradict each other; cut ones are usual there."""
+    for run in joined.runs:
+        for text in dict.fromkeys(run.damage) if _ended(run) and IMPORTED in run.extra else ():
+            if (fault := _parsed(text)) and fault.remedy.startswith("a number is damaged"):
+                yield replace(fault, remedy="a number is wrong: the run does not count")
 
 
 def _accounts(joined: Joined) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from analysis.base.errors import Fault
 from analysis.base.files import RECORD
 from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+from analysis.schema.stated import source_of
 
 _FEWEST = 4
 # A job or a shell takes longer than its program, never shorter; s.
@@ -34,7 +35,7 @@ def printed_times(case: Hearing) -> Iterator[Fault]:
     """Find runs of other seconds or another exit code than a shell printed next to them."""
     for run in case.runs:
         for file, mark in run.marks.items():
-            if mark.took is None:
+            if mark.took is None or source_of(run.extra):  # that of another result of the file
                 continue
             code, seconds = mark.took
             took = float(run.row["elapsed"])

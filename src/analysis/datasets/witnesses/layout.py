@@ -16,7 +16,8 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import RECORD
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
-from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
+from analysis.schema.stated import source_of
 
 # Options of launchers that fix a factor: those of srun, Open MPI, MPICH and Intel MPI.
 _OPTIONS: tuple[tuple[str, str], ...] = (
@@ -329,6 +330,18 @@ def _one_to_one(case: Hearing, members: list[tuple[Testimony, str]]) -> Iterator
 def _labels(run: Testimony) -> tuple[str, ...]:
     """Return what distinguishes the program of a run from others."""
     return tuple(str(run.row[name]) for name in ("mpi", "build", "version", "tuning"))
+
+
+@witness("hosts in LSF's report", "nodes of the record")
+def reported_hosts(case: Hearing) -> Iterator[Fault]:
+    """Find runs on nodes that LSF's report in their output does not name."""
+    for run in case.ended:
+        for file, mark in run.marks.items():
+            # Next to one of several results can be the report of another.
+            alone = not source_of(run.extra)
+            if alone and mark.hosts and (other := run.nodes - {short(host) for host in mark.hosts}):
+                what = f"says that the job ran on {listed(mark.hosts)}, its record on {listed(sorted(other))}"
+                yield case.of_run(run, what, "correct the list of nodes", file=file)
 
 
 @witness("hosts that Slurm lists", "nodes of the record")

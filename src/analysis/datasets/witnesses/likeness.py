@@ -263,7 +263,8 @@ def other_problems(case: Hearing) -> Iterator[Fault]:
 def _other(case: Hearing, run: Testimony, name: str, repeats: int, usual: str) -> Fault:
     """Name the side that states it: the threads of a row are those of the record, if it has any."""
     result = run.result if run.result is not None else xr.Dataset()
-    held = result[name].item() if name in result.variables else result.attrs.get(name)
+    alone = name in result.variables and result[name].size == 1
+    held = result[name].item() if alone else result.attrs.get(name)
     if name == "threads" and isinstance(held, int) and held != run.row[name]:
         what = f"its record says threads {run.row[name]}, its output {held}"
         what = f"{what}, the records of {repeats} repeats {usual}"

@@ -27,6 +27,14 @@ _JOB_FILE = re.compile(r"slurm-(\d+)(?:_\d+)?\.(?:out|err)(?:\.\w+)?|\w+\.[oe](\
 _WROTE = re.compile(r"^mpiP: Storing mpiP output in \[(?:\./)?([^\]\n]+)\]", re.MULTILINE)
 _CALL = re.compile(r"^Call \[(\d+)\] Scaled Residual \[", re.MULTILINE)
 _TOOK = re.compile(r"^exit (\d+) +seconds ([\d.]+)$|^real\s+(?:(\d+)m)?([\d.]+)s?$", re.MULTILINE)
+# Of LSF's mail and PJM's statistics: how long the job ran, how it ended, on which hosts it was.
+_RAN = re.compile(r"^ +Run time : +(\d+) sec|^ *ELAPSE TIME \(USE\) +: \S+ \((\d+)\)", re.MULTILINE)
+_ENDED = re.compile(
+    r"^Exited (?:with exit code|by signal) (\d+)|^(Successfully completed)\.|^ *EXIT CODE +: (\d+)",
+    re.MULTILINE,
+)
+_ON = re.compile(r"^Job was executed on host\(s\) (<[^>]+>.*(?:\n +<[^>]+>.*)*)", re.MULTILINE)
+_HOST = re.compile(r"<(?:\d+\*)?([\w.-]+)>")
 # Of the run's own script; a launch line without a number says nothing of the others.
 _LAUNCH = re.compile(r"^(?!\s*#)[^\n]*?\b(?:mpirun|mpiexec|orterun|aprun|srun)[.\w]*[ \t](.*)$", re.MULTILINE)
 _RANKS = re.compile(r"(?<!\S)(?:-np?|--ntasks)[ =]?(\d+)(?!\S)")
@@ -46,7 +54,7 @@ class Marks:
     `stamps` has pairs of a word and a time in ISO form; `libraries` pairs of a family and a version; `calls`
     the highest number of a set in HPCG's log, -1 without; `took` is exit code and s, as a shell printed them.
     Of a script `ranks` has those of its launch lines, none if one does not state them, and `threads` what it
-    sets.
+    sets. `hosts` are those on which LSF executed the job.
     """
 
     stamps: tuple[tuple[str, str], ...] = ()
@@ -57,6 +65,7 @@ class Marks:
     took: tuple[int, float] | None = None
     ranks: tuple[int, ...] = ()
     threads: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self != Marks()
@@ -82,6 +91,7 @@ def marks(data: bytes, name: str) -> Marks:
         max(calls, default=-1),
         _took(text),
         *(_launched(text) if text.startswith("#!") else ((), ())),
+        _hosts(text),
     )
 
 
@@ -114,10 +124,20 @@ def _moment(text: str) -> str:
         return ""
 
 
+def _hosts(text: str) -> tuple[str, ...]:
+    """Return the hosts in LSF's report, if there is one report."""
+    reports = _ON.findall(text)
+    return tuple(_HOST.findall(re.sub(r", in queue <.*", "", reports[0]))) if len(reports) == 1 else ()
+
+
 def _took(text: str) -> tuple[int, float] | None:
     found = _TOOK.search(text)
     if found is None:
-        return None
+        ran, ended = _RAN.findall(text), _ENDED.findall(text)
+        if not len(ran) == len(ended) == 1:
+            return None
+        lsf, _, pjm = ended[0]
+        return int(lsf or pjm or 0), float("".join(ran[0]))
     code, plain, minutes, seconds = found.groups()
     if plain is not None:
         return int(code), float(plain)
