@@ -21,13 +21,24 @@ static const double POWER[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1
 
 /* ---- pieces of text; p is where they are, and is moved behind them; 0 where they are not */
 
-static int is(const u8 **p, const char *text) {
-    const u8 *q = *p;
-    while (*text)
-        if (*q++ != (u8)*text++) return 0;
-    *p = q;
+typedef u64 __attribute__((aligned(1), may_alias)) unaligned;
+
+static u64 word(const u8 *p) { return *(const unaligned *)p; }
+
+/* Of a constant text, so that its words and the loop are known to the compiler. */
+__attribute__((always_inline)) static inline int same(const u8 **p, const char *text, int n) {
+    const u8 *q = *p, *t = (const u8 *)text;
+    for (int i = 0; n >= 8 && i < n; i += 8) {
+        int at = i + 8 <= n ? i : n - 8; /* the last word overlaps */
+        if (word(q + at) != word(t + at)) return 0;
+    }
+    for (int i = 0; n < 8 && i < n; i++)
+        if (q[i] != t[i]) return 0;
+    *p = q + n;
     return 1;
 }
+
+#define is(p, text) same(p, text, (int)sizeof(text) - 1)
 
 static int natural(const u8 **p, i64 most, i64 *value) {
     const u8 *q = *p;
@@ -35,6 +46,20 @@ static int natural(const u8 **p, i64 most, i64 *value) {
     while (*q >= '0' && *q <= '9' && q - *p < 18) found = found * 10 + (*q++ - '0');
     if (q == *p || found > most || (*q >= '0' && *q <= '9')) return 0;
     *p = q, *value = found;
+    return 1;
+}
+
+#define BYTES(value) ((value) * 0x0101010101010101ULL)
+
+/* Eight digits of 0 to 9 and A to F, all at once: bit 7 of a byte tells which is above a bound. */
+static int hexadecimal(u64 text, u32 *value) {
+    u64 decimal = (text + BYTES(0x80 - '0')) & ~(text + BYTES(0x7F - '9'));
+    u64 letter = (text + BYTES(0x80 - 'A')) & ~(text + BYTES(0x7F - 'F'));
+    if (text & BYTES(0x80) || ~(decimal | letter) & BYTES(0x80)) return 0;
+    u64 digits = (text & BYTES(15)) + (text >> 6 & BYTES(1)) * 9;
+    digits = (digits << 4 | digits >> 8) & 0x00FF00FF00FF00FFULL;
+    digits = (digits << 8 | digits >> 16) & 0x0000FFFF0000FFFFULL;
+    *value = (u32)(digits << 16 | digits >> 32);
     return 1;
 }
 
@@ -118,10 +143,12 @@ static i32 interned(const u8 *start, const u8 *end) {
 u8 name_text[NAMES][64], name_kind[NAMES], name_used[NAMES];
 i32 name_length[NAMES], name_count, wanted_at, wanted_length;
 
+static const u8 IN_NAME[256] = {['a' ... 'z'] = 1, ['A' ... 'Z'] = 1, ['0' ... '9'] = 1, ['_'] = 1};
+
 /* The code of a call's name; -1 and `wanted_at` where it is not known yet, -2 where it is none. */
 static i32 named(const u8 **p, i32 *last) {
     const u8 *q = *p;
-    while ((*q >= 'a' && *q <= 'z') || (*q >= 'A' && *q <= 'Z') || *q == '_' || (*q >= '0' && *q <= '9')) q++;
+    while (IN_NAME[*q]) q++;
     i32 n = (i32)(q - *p);
     if (!n || n > 63 || (**p >= '0' && **p <= '9')) return -2;
     const u8 *start = *p;
@@ -129,6 +156,7 @@ static i32 named(const u8 **p, i32 *last) {
     for (i32 step = 0; step < name_count; step++) {
         i32 code = *last + step < name_count ? *last + step : *last + step - name_count, i = 0;
         if (name_length[code] != n) continue;
+        while (i + 8 <= n && word(name_text[code] + i) == word(start + i)) i += 8;
         while (i < n && name_text[code][i] == start[i]) i++;
         if (i == n) return *last = code;
     }
@@ -160,7 +188,6 @@ static struct { i64 count, recorded; double size, time, bytes, seconds; u32 stam
 static struct { u64 hash; u32 stamp, row; } slot[ROWS * 4];
 static struct { double time, least, most, lost; int several; } seconds[ROWS];
 static i32 region_code[64];
-static u8 hexadecimal[256];
 static u32 stamp;
 
 static const u8 *line_end(const u8 *p) {
@@ -216,11 +243,10 @@ static int region_of(const u8 **p) {
     if (!is(&q, "<region label=\"")) return 0;
     start = q, q = quoted(q);
     i32 code = interned(start, q);
-    static const char *const NUMBERS[] = {"\" nexits=\"", "\" wtime=\"", "\" utime=\"", "\" stime=\"", "\" mtime=\""};
-    for (int i = 0; i < 5; i++) {
-        if (!is(&q, NUMBERS[i])) return 0;
-        q = quoted(q);
-    }
+    if (!is(&q, "\" nexits=\"") || (q = quoted(q), !is(&q, "\" wtime=\""))) return 0;
+    if ((q = quoted(q), !is(&q, "\" utime=\"")) || (q = quoted(q), !is(&q, "\" stime=\""))) return 0;
+    if ((q = quoted(q), !is(&q, "\" mtime=\""))) return 0;
+    q = quoted(q);
     if (!is(&q, "\" id=\"") || !natural(&q, 63, &number) || code < 0 || code > 250) return 0;
     if (!is(&q, "\">\n") && !is(&q, "\" >\n")) return 0;
     if (region_code[number] >= 0) return 0;
@@ -303,18 +329,13 @@ static i32 first_of(i32 row) {
 /* Key, call, bytes, orank, region, callsite, count and three times of one record. */
 static int record_of(const u8 **p, i32 *last) {
     const u8 *q = *p;
-    u32 word[4], bad = 0;
+    u32 key[4];
     i32 at = rows;
     i64 size, orank, region, site, count, thread;
     if (!is(&q, "<hent key=\"")) return IRREGULAR;
-    for (int i = 0; i < 4; i++) {
-        word[i] = 0;
-        for (int k = 0; k < 8; k++) {
-            u8 digit = hexadecimal[*q++];
-            bad |= digit, word[i] = word[i] << 4 | (digit & 15);
-        }
-    }
-    if (bad & 16 || !is(&q, "\" call=\"")) return IRREGULAR;
+    for (int i = 0; i < 4; i++, q += 8)
+        if (!hexadecimal(word(q), &key[i])) return IRREGULAR;
+    if (!is(&q, "\" call=\"")) return IRREGULAR;
     i32 code = named(&q, last);
     if (code < 0) return code == -1 ? NAME : IRREGULAR;
     if (!is(&q, "\" bytes=\"") || !natural(&q, 2147483647, &size)) return IRREGULAR;
@@ -327,11 +348,11 @@ static int record_of(const u8 **p, i32 *last) {
     if (!kept(&q, &row_least[at], &seconds[at].least) || *q++ != ' ') return IRREGULAR;
     if (!kept(&q, &row_most[at], &seconds[at].most) || !is(&q, "</hent>\n")) return IRREGULAR;
     int kind = name_kind[code], anyone = 0;
-    if (!(word[1] & 15)) {  /* a key of the kind that contains size and partner */
-        u32 partner = word[3] & 0x3FFFFFFF;
+    if (!(key[1] & 15)) {  /* a key of the kind that contains size and partner */
+        u32 partner = key[3] & 0x3FFFFFFF;
         anyone = partner >= 0x3FFFFFFD;
-        if ((u32)size != word[2] || (!anyone && (u32)orank != partner)) return IRREGULAR;
-        if (((u32)site & 0xFFFF) != word[1] >> 16) return IRREGULAR;
+        if ((u32)size != key[2] || (!anyone && (u32)orank != partner)) return IRREGULAR;
+        if (((u32)site & 0xFFFF) != key[1] >> 16) return IRREGULAR;
     }
     if (seconds[at].least > seconds[at].time * (1 + 2e-4)) return IRREGULAR;  /* IPM timed none of its calls */
     int unknown = !size && ((!orank && kind & RECEIVE) || (anyone && kind & PARTNER));
@@ -430,12 +451,7 @@ static int task_of(const u8 **p) {
 /* Read the whole tasks of the window; sums over the file are left as they were where one is not read. */
 i32 ipm(i32 length) {
     const u8 *p = window, *end = window + length;
-    if (!stamp) {
-        odd_task = -1;
-        for (int i = 0; i < 256; i++) hexadecimal[i] = 16;
-        for (int i = 0; i < 10; i++) hexadecimal['0' + i] = (u8)i;
-        for (int i = 0; i < 6; i++) hexadecimal['A' + i] = (u8)(10 + i);
-    }
+    if (!stamp) odd_task = -1;
     extra_count += extras, tasks = rows = extras = 0, odd_start = odd_stop = -1;
     for (; end > p; end--) {
         const u8 *at = end - 9;
@@ -539,10 +555,6 @@ i32 mpip(i32 length, i32 sums) {
     }
     return stopped(MORE, p);
 }
-
-typedef u64 __attribute__((aligned(1), may_alias)) unaligned;
-
-static u64 word(const u8 *p) { return *(const unaligned *)p; }
 
 /* The first byte at or behind p that ends a line. */
 static const u8 *to_end(const u8 *p) {
