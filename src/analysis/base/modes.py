@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -82,6 +82,13 @@ def split(
     if not name and pairs is not None:
         return pairs
     return Split(found.kind, found.sizes, found.apart, found.labels, name)
+
+
+def prepare(sizes: Iterable[int]) -> None:
+    """Draw what noise does in cells of these numbers of values, which is kept for later calls of `split`."""
+    for n in sizes:
+        _null(n)
+        _farthest(n)
 
 
 def logarithms(values: Array) -> Array:

@@ -51,7 +51,7 @@ def _texts(fig: Figure) -> Iterator[Placed]:
     """Give the texts that are drawn, with their places in pixels."""
     fig.set_dpi(_DPI)
     renderer: Any = FigureCanvasAgg(fig).get_renderer()  # type: ignore[no-untyped-call]
-    fig.draw(renderer)  # puts labels and legends where they are at this resolution
+    fig.draw_without_rendering()  # puts labels and legends where they are at this resolution
     hidden = set()
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):

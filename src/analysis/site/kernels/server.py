@@ -42,6 +42,7 @@ PRELOAD_OF_PAGES = (
     *("analysis.pages.notebook", "analysis.site.build"),
     *("nbconvert.filters.highlight", "nbconvert.filters.markdown_mistune"),
 )
+_LARGEST_CELL = 12  # runs; larger ones are rare
 OPTIONAL = ("black",)  # papermill does without it
 MODELS = ("analysis.schema.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
@@ -58,6 +59,7 @@ def preload(meanwhile: Callable[[], None]) -> None:
     gc.disable()  # imported modules stay: to search them for garbage takes a sixth of the time
     for name in PRELOAD:
         _import(name)
+    importlib.import_module("analysis.readers").rows()  # each order would import every reader
     for name in PRELOAD_OF_PAGES:
         meanwhile()
         _import(name)
@@ -67,6 +69,9 @@ def preload(meanwhile: Callable[[], None]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     _draw()
     _validate()
+    meanwhile()
+    modes = importlib.import_module("analysis.base.modes")
+    modes.prepare(range(modes.FEWEST, _LARGEST_CELL + 1))  # each page would draw the same noise
     importlib.import_module("analysis.site.build").compile_templates()
 
 
