@@ -1244,6 +1244,24 @@ def test_overheads_of_jobs__an_earlier_start_of_a_job_is_not_in_the_row_of_its_l
     assert found == ["and 1 other runs of its job say 35 s, its job 3 took 11 s"] * named
 
 
+@pytest.mark.parametrize(("name", "named"), [("r2.failed-1", 0), ("another", 1)])
+def test_order_and_start__a_run_that_failed_at_first_is_measured_again_later(name: str, named: int) -> None:
+    """Of six runs the second began a minute after the last; an attempt at it began in its turn."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    took = {order: 10 * order + 100 * (order == 2) for order in range(1, 7)}
+    runs = [
+        hearing.Testimony(
+            {"run": f"r{order}", "order": order, "job_id": "", "start": first + late, "end": first + late + 9}
+        )
+        for order, late in took.items()
+    ]
+    runs.append(
+        hearing.Testimony({"run": name, "order": 2, "job_id": "", "start": first + 20, "end": first + 25})
+    )
+    found = [fault.source for fault in sequence.order_and_start(hearing.Hearing(Path("c"), "c", runs))]
+    assert found == ["c/runs/r2/run.json"] * named
+
+
 @pytest.mark.parametrize(("kept", "named"), [(2, "4 of the 6"), (6, "")])
 def test_jobs_without_row__half_of_a_file_is_named(kept: int, named: str) -> None:
     """Six jobs measured runs, the first two of which are left in the file; a failed attempt is no matter."""

@@ -89,6 +89,14 @@ def test_runs__a_record_that_belongs_elsewhere_is_named(
     assert check(campaign)[0] == [f"{LABEL}/runs/002/run.json:0: {said}; put the run where it belongs"]
 
 
+@pytest.mark.parametrize("reason", ["", "its job was suspended for 6 s"])
+def test_runs__a_failed_attempt_gives_a_reason(campaign: Path, reason: str) -> None:
+    add(campaign, "002.failed-1", reason=reason)
+    what = "is a failed attempt by its name, and its record gives no reason"
+    said = f"{LABEL}/runs/002.failed-1/run.json:0: {what}; put the reason back: without one the run counts"
+    assert check(campaign)[0] == [said] * (not reason)
+
+
 def test_runs__two_runs_of_one_job_are_a_fault(campaign: Path) -> None:
     add(campaign, "002", job_id=100)
     assert check(campaign)[0] == [

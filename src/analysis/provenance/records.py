@@ -86,6 +86,9 @@ def _identity(record: Record, source: str, run: str, campaign: str, evidence: st
         if record[name] and wanted and record[name] != wanted:
             what = f"says {name} {record[name]!r}, but {what} {wanted!r}"
             yield Fault(source, 0, what, "put the run where it belongs")
+    if ".failed-" in run and _succeeded(record):
+        what = "is a failed attempt by its name, and its record gives no reason"
+        yield Fault(source, 0, what, "put the reason back: without one the run counts")
 
 
 def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
