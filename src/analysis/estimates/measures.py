@@ -18,6 +18,7 @@ from analysis.base.units import DAY, JOULES_PER_WH
 from analysis.base.words import Level
 from analysis.datasets.profile import HOUSEKEEPING, SENDS, TRANSPOSES
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.numerals import display_unit
 
 Members = tuple[Level, ...]
 Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]
@@ -411,14 +412,14 @@ def unit_of(variable: str, runs: pd.DataFrame) -> str:
     return str(runs["figure_of_merit_unit"].iloc[0]) if printed else MEASURES[variable].unit
 
 
-def display_unit(variable: str, runs: pd.DataFrame, scale: float = 1.0) -> str:
+def shown_unit(variable: str, runs: pd.DataFrame, scale: float = 1.0) -> str:
     """Return the unit of measured values as people read it; empty where a scale has changed it."""
     # A throughput adds up figures of merit.
     printed = variable in ("figure_of_merit", "throughput")
     unit = unit_of("figure_of_merit" if printed else variable, runs)
     if scale != 1.0 and not printed:
         return ""
-    return "µs" if unit == "us" else unit
+    return display_unit(unit)
 
 
 # ---- sets of things rather than a number

@@ -16,7 +16,7 @@ from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import brief_level, parts
 from analysis.estimates.groups import level_question, measured, measured_level, strata
-from analysis.estimates.measures import MEASURES, TIMES, display_unit, unit_of
+from analysis.estimates.measures import MEASURES, TIMES, shown_unit, unit_of
 from analysis.estimates.spelling import strata_names
 from analysis.schema.factors import BRIEF, BY_NAME, FACTORS, TABLE, is_known
 
@@ -245,7 +245,7 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
         measure = measure_of(own)
         values = MEASURES[measure].compute(own, part, ()).to_numpy()
         table = tables.summary(part.assign(runs=names, value=values), ["runs"], "value", measure)
-        unit = display_unit(measure, part)
+        unit = shown_unit(measure, part)
         spelt = [number(tables.estimate_of(row), unit) for _, row in table.iterrows()]
         found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
     whole = tables.stacked(*found).sort_values("n", ascending=False, kind="stable").head(_LISTED)

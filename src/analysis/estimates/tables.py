@@ -21,7 +21,7 @@ from analysis.estimates.groups import (
     refuse_mixtures,
     strata,
 )
-from analysis.estimates.measures import MEASURES, SENDING, display_unit
+from analysis.estimates.measures import MEASURES, SENDING, shown_unit
 from analysis.estimates.question import Question, Tariff
 from analysis.estimates.ratios import median_of
 from analysis.estimates.spelling import display, strata_names, stratum_names
@@ -132,7 +132,7 @@ def repeats(
         parts.append(
             part[["value", "load_before"]].assign(
                 runs=name or "all runs",
-                unit=display_unit(variable, part),
+                unit=shown_unit(variable, part),
                 deviation=100.0 * (part["value"] / middle - 1.0),
             )
         )

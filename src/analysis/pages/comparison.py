@@ -13,7 +13,7 @@ from analysis.base.words import Level, attached, significant
 from analysis.estimates import groups, spelling, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES, display_unit
+from analysis.estimates.measures import MEASURES, shown_unit
 from analysis.estimates.numerals import medians
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
@@ -130,7 +130,7 @@ def compare(
     found: list[tuple[Mapping[str, Level], Stratum]] = []
     for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
         groups.refuse_mixtures(values, [factor, along], varying)
-        unit = display_unit(asked.variable, values, asked.scale)
+        unit = shown_unit(asked.variable, values, asked.scale)
         ratios, answers = _ratios(pairs, campaign, values, Comparison(factor, (base,), tuple(varying)), along)
         if answers:
             medians = tables.summary(values, [along, factor], "value", variable)

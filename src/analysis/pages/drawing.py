@@ -161,7 +161,7 @@ def _in_order(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _value(compared: Compared, part: Stratum) -> str:
     name = compared.what(part)
-    return f"{name} ({part.unit})" if part.unit and part.unit != "jobs/day" else name
+    return f"{name} ({part.unit})" if part.unit and part.unit != name else name
 
 
 def _axis(name: str) -> str:

@@ -14,7 +14,7 @@ from analysis.claims.rules import FAILS, HOLDS
 from analysis.claims.verdicts import SOURCE_WORDS
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.measures import MEASURES, display_unit
+from analysis.estimates.measures import MEASURES, shown_unit
 from analysis.estimates.numerals import medians
 from analysis.estimates.spelling import display, measure_name
 from analysis.pages import figures
@@ -135,7 +135,7 @@ def panel(
     series = [(names or {}).get(str(one)) or display(campaign, by, one) for one in levels[by]]
     at = [(names or {}).get(str(one), one) for one in levels[x]]
     found = found.assign(**{x: at, "series": series})
-    unit = display_unit(variable, runs)
+    unit = shown_unit(variable, runs)
     columns = [*dict.fromkeys((x, "series")), "median", "low", "high", "n", "confidence"]
     table = found[columns].reset_index(drop=True)
     more = MEASURES[variable].higher_is_better
@@ -144,7 +144,7 @@ def panel(
 
 def draw_panel(one: Panel, campaign: Campaign) -> Figure:
     """Draw a panel: medians with intervals, joined along numbers."""
-    values = f"{one.what} ({one.unit})" if one.unit else one.what
+    values = f"{one.what} ({one.unit})" if one.unit not in ("", one.what) else one.what
     if pd.api.types.is_numeric_dtype(one.table[one.x]):
         fig = draw_series(
             one.table, evidence=campaign.evidence, campaign=campaign.name, x=one.x, ylabel=values

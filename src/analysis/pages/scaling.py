@@ -11,7 +11,7 @@ from analysis.base.words import Level, attached, capitalised, exact, number, sig
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES, display_unit
+from analysis.estimates.measures import MEASURES, shown_unit
 from analysis.estimates.numerals import in_fitting_bytes
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
@@ -167,7 +167,7 @@ def _curve(
         rows.append(_point(values, along, count, speedup[0].estimate, share.estimate))
     whole = replace(asked, quantity="saturation", compare=replace(compare, span=(least, more[-1])))
     stops = findings_of(whole, own, values)
-    unit = display_unit(asked.variable, values, asked.scale)
+    unit = shown_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
     said = Statement(pair, speedup, campaign, brief=bool(called))
     # What limits the curve is said once.

@@ -8,3 +8,4 @@ functions=$(sed -nE 's/^(i32|u32) ([a-z_]+)\(.*\{.*/\2/p' core.c)
 exports=(); for name in $variables $functions; do exports+=("-Wl,--export=$name"); done
 "$@" -target wasm32-freestanding -O2 -nostdlib -Wall -Wextra -Werror -Wl,--no-entry -Wl,--strip-all \
   "-DSOURCE=$(gzip -c1 core.c | tail -c8 | od -An -N4 -tu4 --endian=little | tr -d ' ')u" "${exports[@]}" -o core.wasm core.c
+chmod 644 core.wasm
