@@ -270,6 +270,25 @@ def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: py
     assert folders.reason(base, "c", f"{names[0]}.failed-1").startswith("it ended without a record")
 
 
+def test_finish__runs_of_a_copied_folder_count_for_nothing(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A measured campaign was copied under another name; `verify` named its runs, this command none."""
+    monkeypatch.setattr(finish, "account", lambda base, campaign, **_: accounting.Account(campaign))
+    monkeypatch.chdir(base)
+    names = [run.name for run in workflow.plan("c", base).runs]
+    for name in names:
+        put(base, name, reason="", **({"campaign": "b"} if name == names[3] else {}))
+    assert finish.main(["c"]) == 1
+    out, err = capsys.readouterr()
+    what = "says campaign 'b', and does not count here; put the run where it belongs, then measure again"
+    assert err == f"data/raw/c/runs/{names[3]}/run.json:0: {what}\n"
+    assert "all 30 runs" not in out
+    shutil.rmtree(folders.finished(base, "c") / names[3])
+    put(base, names[3], reason="")
+    assert finish.main(["c"]) == 0
+
+
 def test_finish__accounting_that_is_away_is_said_and_loses_nothing(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,9 @@ def _finish(campaign: str, base: Path) -> int:
         if missing(campaign, base):
             print(summary(campaign, base), file=sys.stderr)
             return 1
+        if others := of_others(base, campaign):
+            print("\n".join(others), file=sys.stderr)
+            return 1
         for name in (KEPT, TOGETHER):  # what jobs that were to come needed
             shutil.rmtree(folders.running(base, campaign) / name, ignore_errors=True)
         print(f"{campaign}: all {len(plan(campaign, base).runs)} runs of the matrix are there")
@@ -61,6 +64,19 @@ def _finish(campaign: str, base: Path) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def of_others(base: Path, campaign: str) -> list[str]:
+    """Name the runs whose record is of another campaign or run: in a folder that was copied none counts."""
+    found = []
+    for name in sorted(folders.recorded(base, campaign)):
+        record = folders.record_of(base, campaign, name)
+        for key, mine in (("campaign", campaign), ("run", name)):
+            if (says := record.get(key, mine)) != mine:
+                what = f"says {key} {says!r}, and does not count here"
+                remedy = "put the run where it belongs, then measure again"
+                found.append(f"data/raw/{campaign}/runs/{name}/{folders.RECORD}:0: {what}; {remedy}")
+    return found
 
 
 def unfinished(campaign: str, base: Path) -> str:
