@@ -67,7 +67,7 @@ def _finish(campaign: str, base: Path) -> int:
 
 
 def of_others(base: Path, campaign: str) -> list[str]:
-    """Name the runs whose record is of another campaign or run: in a folder that was copied none counts."""
+    """Name the runs whose record belongs to another campaign or run: in a copied folder none counts."""
     found = []
     for name in sorted(folders.recorded(base, campaign)):
         record = folders.record_of(base, campaign, name)
