@@ -77,7 +77,16 @@ def _plain(value: Any) -> Any:
 
 def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
     """Group conclusions by topic, in the order of the reports; what is not decided comes last."""
-    from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, STANDING, TOPICS, UNKNOWN, UNORDERED
+    from analysis.findings.conclusion import (
+        CONFOUNDED,
+        SEEN,
+        SESSION,
+        STANDING,
+        TOPICS,
+        UNKNOWN,
+        UNORDERED,
+        reason,
+    )
     from analysis.findings.plans import nothing
 
     sure = [one for one in found if one.word in STANDING]
@@ -104,7 +113,7 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
     for word, title in titles:
         rest = [one for one in found if one.word == word]
         out += [f"\n{title}"] if rest else []
-        out += [f"  {one.sentence}" for one in rest[:_SHORT]]
+        out += [f"  {one.row}: {reason(one)}" for one in rest[:_SHORT]]
         if len(rest) > _SHORT:
             out.append(f"  … and {len(rest) - _SHORT} more: --json has all")
     if campaign.doubts:

@@ -10,7 +10,7 @@ from analysis.decks.slide import Slide, cut, listed, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
 from analysis.estimates.spelling import display, nameable
-from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, UNORDERED, Conclusion
+from analysis.findings.conclusion import Conclusion, reason
 from analysis.schema.factors import FACTORS, FOLLOWS
 
 _REASONS = 5  # why runs were left out, the most frequent
@@ -21,7 +21,8 @@ _EACH = 24  # runs up to so many are shown one by one
 def method_slides(campaign: Campaign, q: float, undecided: Sequence[Conclusion]) -> Iterator[Slide]:
     """Say what was not decided, how it was measured, and of published figures whose they are."""
     doubts = ((one.name, one.found) for one in campaign.doubts)
-    rows = [("Not decided", "Why"), *doubts, *((one.sentence, reason(one)) for one in undecided)]
+    rows = [("Not decided", "Why, and remedy")]
+    rows += [*doubts, *((one.row, reason(one)) for one in undecided)]
     lines = [_counted(campaign.runs), *_left_out(campaign), *_statistics(q)]
     if campaign.evidence == "published":
         lines.insert(0, "Values and conditions are as their sources print them; nothing was measured anew.")
@@ -81,27 +82,6 @@ def _statistics(q: float) -> tuple[str, ...]:
         f"Equal means within {percent(MARGIN)}: two one-sided rank tests and the whole interval. "
         "A test that finds no difference has not shown that two are equal.",
     )
-
-
-def reason(one: Conclusion) -> str:
-    """Say why a conclusion was not drawn."""
-    estimate = one.finding.estimate
-    counts = [n for n in (estimate.n, estimate.n_baseline) if n is not None]
-    if one.word == CONFOUNDED:
-        return "several causes changed together"
-    if one.word in (SESSION, UNORDERED):
-        return one.finding.session
-    if one.word == SEEN:
-        return "single runs" if min(counts) < 2 else f"too few repeats: {min(counts)}"
-    if not estimate.bounded:
-        return f"no interval: {counted(min(counts), 'repeat')}"
-    if not estimate.settles:
-        return f"too few repeats: {min(counts)} per side give an interval at {percent(estimate.level)} only"
-    if not estimate.low <= 1 <= estimate.high:
-        chance = "" if one.q is None else f": q {one.q:.2g}"
-        return f"not significant among all comparisons tested{chance}"
-    ends = f"{estimate.low:.2f} to {estimate.high:.2f}"
-    return f"the interval, {ends}, includes 1 and is wider than {percent(MARGIN)}"
 
 
 def seen(campaign: Campaign) -> Iterator[Slide]:

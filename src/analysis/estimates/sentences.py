@@ -90,6 +90,15 @@ class Statement:
         return capitalised(text) if _CAPITALS.match(text) else text
 
     @property
+    def row(self) -> str:
+        """The answer in a line: its two sides if nothing is clear, else its numbers without an interval."""
+        clause = self.clause
+        if clause.startswith("There ") and len(self.names) == 2:
+            text = f"{' or '.join(self.names)} {self.place}".replace(" ,", ",")
+            return capitalised(text) if _CAPITALS.match(text) else text
+        return _TAIL.sub("", clause)
+
+    @property
     def confounded(self) -> Sequence[Confounded]:
         """What changed together with the levels that are compared, where it did."""
         return [one.confounded for one in self.found if one.confounded]
@@ -309,6 +318,7 @@ def _limited(text: str, limit: str) -> str:
 
 _RATIOS = ("speedup", "gain", "reduction")
 # A sentence begins with a capital letter, but for names.
+_TAIL = re.compile(r"(?:, (?:from one value each|in runs whose order is not known))*(?: \([^()]*\))?$")
 _CAPITALS = re.compile(
     "(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|these|up|reductions"
     "|(?:single|dual|quad)-rank) "

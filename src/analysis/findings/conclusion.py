@@ -13,13 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
-from analysis.base.words import Level, capitalised
+from analysis.base.words import Level, capitalised, counted, percent
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.rules import HOLDS
 from analysis.claims.verdicts import resolve
 from analysis.estimates.asking import ASKS
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, first_levels, varying
+from analysis.estimates.differences import MARGIN
+from analysis.estimates.finding import LIMITED, Finding, first_levels, varying
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.numerals import display_unit
 from analysis.estimates.quantities import findings
@@ -87,6 +88,7 @@ _BETWEEN: Mapping[str, str] = {
 # The next campaign's ratio may lie so many half widths of this one's interval away, and so near at least; its
 # value of a measure so far from the ends of the interval, relative to them.
 _ROOM, _NEAR, _SHARE = 2.0, 0.05, 0.1
+ENOUGH = 6  # runs a side that give an interval at 95 %
 THRESHOLD = 0.05  # gain of a step below which scaling has stopped
 GAIN = math.log1p(THRESHOLD)
 
@@ -100,10 +102,10 @@ class Conclusion:
 
     `id` can be a claim's; `topic` is one of `TOPICS`. `question` uses the campaign's own levels, `expect` is
     the value for the next campaign. `finding` is the stratum, among those that agree, whose numbers the
-    verdict on its claim shows. `sentence` has the winner first; `footnote` has the base value, numbers of
-    runs, level of the interval, days and evidence. `word` is one of `WORDS`; `size` is |log ratio|, 0 if
-    nothing differs. `p` belongs to its own test, `q` to all tests of the search; both are None without a
-    test.
+    verdict on its claim shows. `sentence` has the winner first; `row` says it in a line, without reasons;
+    `footnote` has the base value, numbers of runs, level of the interval, days and evidence. `word` is one of
+    `WORDS`; `size` is |log ratio|, 0 if nothing differs. `p` belongs to its own test, `q` to all tests of the
+    search; both are None without a test.
 
     `points` are the data of its figure: one row per point, columns `POINTS`, ends NaN without an interval,
     attrs ``unit xlabel ylabel``. `page` is the page that shows it, or empty.
@@ -115,6 +117,7 @@ class Conclusion:
     expect: Expectation
     finding: Finding
     sentence: str
+    row: str
     footnote: str
     word: str
     size: float
@@ -172,6 +175,7 @@ def concluded(draft: ConclusionDraft, campaign: Campaign, pages: Mapping[str, st
         expect=expect,
         finding=decisive,
         sentence=answer.sentence,
+        row=answer.row,
         footnote=answer.footnote(decisive),
         word=word,
         size=_size(word, found),
@@ -180,6 +184,26 @@ def concluded(draft: ConclusionDraft, campaign: Campaign, pages: Mapping[str, st
         points=figure,
         page=pages.get(draft.topic, ""),
     )
+
+
+def reason(one: Conclusion) -> str:
+    """Say in a line why a conclusion was not drawn, and what would tell."""
+    estimate = one.finding.estimate
+    fewest = min(n for n in (estimate.n, estimate.n_baseline) if n is not None)
+    more = f"{counted(fewest, 'run')} a side; {ENOUGH} give an interval at 95 %"
+    if one.word == CONFOUNDED:
+        return "several causes changed together; new-campaign --to-tell"
+    if one.word == UNORDERED:
+        return "order of runs not known; record their starts"
+    if one.word == SESSION:
+        return f"{LIMITED[one.finding.session][1]}; run the sides in turn, on several days"
+    if one.word == SEEN or not estimate.settles:
+        return more.replace(" a side", "") if estimate.n_baseline is None else more
+    ends = f"{estimate.low:.2f} to {estimate.high:.2f} times"
+    if not estimate.low <= 1 <= estimate.high:
+        chance = "" if one.q is None else f", q {one.q:.2g}"
+        return f"{ends}, not significant among all comparisons{chance}; more runs"
+    return f"{ends} includes 1 and is wider than {percent(MARGIN)}; more runs"
 
 
 def _narrowed(draft: ConclusionDraft, campaign: Campaign) -> Question:

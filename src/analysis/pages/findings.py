@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.base.words import counted, number, percent
+from analysis.base.words import counted, percent
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import Statement
 from analysis.findings.conclusion import (
@@ -18,6 +18,7 @@ from analysis.findings.conclusion import (
     TOPICS,
     UNKNOWN,
     Conclusion,
+    reason,
 )
 from analysis.pages import figures
 from analysis.pages.notebook import TextTable
@@ -107,5 +108,5 @@ def undecided_table(campaign: Campaign, found: Sequence[Conclusion]) -> TextTabl
     """Make the table of what is open: cells in doubt, several causes, not decided, seen in too few runs."""
     rest = [one for one in found if one.word in OPEN]
     rows = [("in doubt", one.found, "", one.name) for one in campaign.doubts]
-    rows += [(one.word, one.sentence, number(one.finding.estimate, ""), one.footnote) for one in rest]
-    return TextTable(pd.DataFrame(rows, columns=["word", "comparison", "weakest", "rests on"]))
+    rows += [(one.word, one.row, reason(one), f"{one.sentence}; {one.footnote}") for one in rest]
+    return TextTable(pd.DataFrame(rows, columns=["word", "comparison", "why, and remedy", "rests on"]))
