@@ -72,12 +72,17 @@ bench: $(STAMP) ## compare the speed of Benchbook with its peers; writes docs/sc
 	@$(BIN)/python -m benchmarks.table
 
 # No question about news, no check for a build that needs Node.js, no look for language servers: 1 to 2 s sooner.
-LAB := --LabApp.news_url=None --ServerApp.jpserver_extensions="{'jupyter_lsp': False}" \
+LAB := --ServerApp.jpserver_extensions="{'jupyter_lsp': False}" \
 	--ServerApp.tornado_settings="{'page_config_data': {'buildAvailable': False, 'buildCheck': False}}"
+LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
+NO_NEWS := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}
+# In a container you are root, which JupyterLab refuses.
+LAB += $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lab: $(STAMP) ## open notebooks/00-start.ipynb in JupyterLab, after building the datasets that are evidence
 	@$(SNAKEMAKE) --if-changed evidence
 	@git config filter.benchbook-notebook.clean '"$(CURDIR)/$(BIN)/python" -m analysis.site.kernels.commit --clean' || true
+	@mkdir -p $(LAB_SETTINGS) && echo '$(NO_NEWS)' >$(LAB_SETTINGS)/overrides.json
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab $(LAB) notebooks/00-start.ipynb
 
 campaign: $(STAMP) ## measure a small MPI program on this machine, about two minutes

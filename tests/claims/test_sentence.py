@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from analysis import cli
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.claims import load_report, sentence
+from analysis.cli.claims import _measured
+from analysis.estimates.campaign import load_campaign
 
 ROOT = Path(__file__).parents[2]
 
@@ -252,6 +255,17 @@ def test_claim__what_changes_with_the_factor_is_named_and_can_be_allowed(
     # As the finding of the same runs has it, by a path of its own.
     (row,) = (line for line in out.splitlines() if line.startswith("vm-hpcg"))
     assert "1.884× (1.849 to 1.934)" in row
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_claim__measures_that_the_runs_have_are_named() -> None:
+    campaign = load_campaign("vm-hpcg")
+    first = load_report(project.claims("house")).claims[0].question
+    asked = replace(first, select={}, variable="peak_share")
+    assert _measured(asked, campaign) == (
+        "; they have application_time and figure_of_merit: --variable application_time"
+    )
+    assert _measured(replace(asked, variable="figure_of_merit"), campaign) == ""
 
 
 @pytest.mark.datasets("vm-hpcg")

@@ -63,6 +63,7 @@ def test_list__every_kind_has_names_and_titles(
         (["list", "campigns"], "is 'campaigns' meant?"),
         (["findings", "x", "--topci", "y"], "is '--topic' meant?"),
         (["list", "reports", "--topic", "y"], "--topic is an option of verdicts, findings, claim"),
+        (["import", "x", "--as", "y", "--set", "a=1", "b=2"], "repeat it, as in --set a=1 --set b=2"),
     ],
 )
 def test_usage__the_nearest_word_is_named_in_one_line(

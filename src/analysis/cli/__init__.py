@@ -20,6 +20,7 @@ FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 _AS_JSON: dict[str, Any] = {"dest": "as_json", "action": "store_true"}
 _INTERNAL = "stage"  # the command that rules call, which no list names
 _WRONG = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)|unrecognized arguments: (-\S+)")
+_SECOND = re.compile(r"unrecognized arguments: (\w+=[^ ]+)")
 CAMPAIGN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # what a campaign may be called
 
 
@@ -94,6 +95,8 @@ class _Parser(argparse.ArgumentParser):
             choices = [one for one in re.findall(r"[\w-]+", wrong[2]) if one != _INTERNAL]
             meant = _nearest(wrong[1], choices)
             message = f"{wrong[1]!r} is unknown{meant}; choose from {', '.join(choices)}"
+        elif again := _SECOND.search(message):
+            message = f"{again[1]!r} has no option before it: repeat it, as in --set a=1 --set b=2"
         self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def _with_option(self, option: str) -> list[str]:

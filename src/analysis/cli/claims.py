@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from analysis.base import project
@@ -13,14 +14,16 @@ from analysis.claims import Report, evaluate, load_report, sentence
 from analysis.claims.model import ALONG_LEVELS
 from analysis.cli import FINE, pasteable
 from analysis.cli.built import built
-from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.estimates.contents import load_config
-from analysis.estimates.groups import also_differ
+from analysis.estimates.groups import also_differ, measured
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import QUANTITIES
 from analysis.estimates.question import Question
 from analysis.schema.factors import TABLE, label
 
 _CHOICES = 16  # words that a question lists
+_USUAL = ("application_time", "figure_of_merit")  # what nearly every application prints
 Check = Callable[[str], object]  # raises `ConfigError` with what is wrong with an answer
 
 
@@ -138,7 +141,8 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
         (found,) = (one for one in evaluate(report, loaded) if one.claim == name)
         reasons.append(f"  {campaign}: {found.reason}")
         if found.verdict == "not tested":
-            silent.append(reasons.pop() + _differing(report.claim(name).question, loaded))
+            asked = report.claim(name).question
+            silent.append(reasons.pop() + _differing(asked, loaded) + _measured(asked, loaded))
         else:
             rows.append(
                 [campaign, found.expected_text, found.estimate_text, str(found.n or ""), found.verdict]
@@ -148,6 +152,23 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
     else:
         print("no campaign of this build tests it:", *silent[:_CHOICES], sep="\n")
     print()
+
+
+def _measured(question: Question, campaign: Campaign) -> str:
+    """Say which measures the runs of a claim have, if they have none of its own."""
+    if question.variable not in MEASURES or _has(question.variable, question, campaign):
+        return ""
+    found = [name for name in _USUAL if _has(name, question, campaign)]
+    if not found:
+        return ""
+    return f"; they have {' and '.join(found)}: --variable {found[0]}"
+
+
+def _has(variable: str, question: Question, campaign: Campaign) -> bool:
+    try:
+        return not measured(replace(question, variable=variable, members=()), campaign).empty
+    except NotCoveredError:
+        return False
 
 
 def _differing(question: Question, campaign: Campaign) -> str:

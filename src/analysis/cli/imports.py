@@ -222,7 +222,8 @@ def _factor_rows(runs: Sequence[Draft]) -> list[list[str]]:
         listed = ", ".join(order[:_LEVELS])
         listed += f" and {len(order) - _LEVELS} more" if len(order) > _LEVELS else ""
         lacking = sum(value is None for value in values)
-        rows.append([name, listed, _sources(name, runs), str(lacking) if lacking else ""])
+        remedy = f": --set {name}=... or --table" if name in NEEDED else ""
+        rows.append([name, listed, _sources(name, runs), f"{lacking}{remedy}" if lacking else ""])
     return rows
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base.words import displayed
-from analysis.claims.audit import NOT_CHECKABLE
+from analysis.claims.audit import COULD_NOT_FAIL, NOT_CHECKABLE
 from analysis.schema.factors import PROCESSORS
 from analysis.site.board import Board, ClaimRow, section
 from analysis.site.docs import Doc
@@ -82,7 +82,7 @@ def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
         "where": f"claim · {claim.report} · {shown}",
         "about": f"{row.topic} {claim.report_title} {claim.application} {' '.join(claim.ids)}",
         "body": f"{section(claim)} {claim.factor} {claim.quantity} {shown} {places} {lead.compared}"[:600],
-        "boost": 0.5 if lead.verdict == NOT_CHECKABLE else 1.0,  # answers nothing
+        "boost": 0.5 if lead.verdict in (NOT_CHECKABLE, COULD_NOT_FAIL) else 1.0,  # no answer
         "anchor": row.anchor,
         "group": group,
         "facets": {

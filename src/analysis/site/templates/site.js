@@ -140,7 +140,11 @@
     const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.df.has(typed[i] + typed[i + 1]);
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
     const telling = said.filter((word) => !COMMON.has(word));
-    const asked = (telling.length ? telling : said).map(forms);
+    const sought = telling.length ? telling : said;
+    const asked = sought.map(forms);
+    // Nearly everything here is about jobs: an entry without the word lacks little.
+    const share = sought.map((word) => (/^jobs?$/.test(word) ? 0.5 : 1));
+    const needed = share.reduce((sum, one) => sum + one, 0);
     const meaning = /^\s*what (is|are|does) /i.test(question); // of a word: the glossary says it
     const asking = /^\s*(how(?! to\b)|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
     const favour = ({ kind, url }) =>
@@ -148,19 +152,19 @@
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
-      for (const one of asked) {
+      for (const [i, one] of asked.entries()) {
         let best = 0;
         for (const [word, weight] of one)
           best = Math.max(best, weight * (entry.weights.get(word) || 0));
         score += best;
-        met += best > 0;
+        met += best > 0 ? share[i] : 0;
       }
       return { entry, met, score: score * (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length)) };
     });
-    const all = scored.filter((one) => one.met === asked.length && one.met);
+    const all = scored.filter((one) => one.met === needed && one.met);
     const exact = all.length > 0;
     // A title with most of the words is nearer than a long passage that has them all somewhere.
-    for (const one of scored) one.score *= one.met / Math.max(asked.length, 1);
+    for (const one of scored) one.score *= one.met / (needed || 1);
     const some = scored.filter((one) => one.met);
     some.sort((a, b) => b.score - a.score);
     const best = some.length ? some[0].score : 0;
