@@ -131,6 +131,7 @@ def test_choices__curves_of_several_programs_name_program_and_problem() -> None:
     table = pages.scalings(campaign(rows), factor="cluster", varying=varying)
     named = {one.partition(":")[0] for one in table["answer"]}
     assert named == {"a, GROMACS, large", "b, OpenSBLI, tgv512"}
+    assert set(table["runs"]) == {""}  # one figure has them all
 
 
 @pytest.mark.parametrize("ask", [pages.comparisons, pages.links])

@@ -98,13 +98,18 @@ def scaling(
         raise NotCoveredError(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
-    names = _names(campaign, found, factor, varying)
+    _, names = stratum_names(campaign, [_without(stratum, factor) for stratum, _ in found])
+    said = _names(campaign, found, factor, varying)
     curves = []
-    for name, (stratum, values) in zip(names, found, strict=True):
+    for name, words, (stratum, values) in zip(names, said, found, strict=True):
         level = display(campaign, factor, stratum[factor])
-        called = ", ".join(filter(None, (level, name))) if len(found) > 1 else ""
+        called = ", ".join(filter(None, (level, words))) if len(found) > 1 else ""
         curves.append(_curve(asked, campaign, values, compare, called).assign(runs=name, level=level))
     return tables.stacked(*curves)
+
+
+def _without(stratum: Mapping[str, Any], factor: str) -> dict[str, Any]:
+    return {name: level for name, level in stratum.items() if name != factor}
 
 
 def _names(
@@ -123,10 +128,7 @@ def _names(
         for _, values in found
     ]
     programs = [one.pop("application", "") for one in one_each]
-    others = [
-        {name: level for name, level in stratum.items() if name != factor} | one
-        for (stratum, _), one in zip(found, one_each, strict=True)
-    ]
+    others = [_without(stratum, factor) | one for (stratum, _), one in zip(found, one_each, strict=True)]
     _, names = stratum_names(campaign, others)
     if len(set(programs)) == 1:
         return names
