@@ -27,7 +27,7 @@ from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
 from analysis.estimates.ratios import side
 from analysis.estimates.sentences import Statement
-from analysis.estimates.spelling import Stratum, display, measure_name, pinned, slug, stratum_names
+from analysis.estimates.spelling import Stratum, display, either, measure_name, pinned, slug, stratum_names
 from analysis.estimates.stats import Estimate
 from analysis.estimates.tables import summary
 from analysis.findings.plans import Plan
@@ -192,7 +192,9 @@ def reason(one: Conclusion) -> str:
     fewest = min(n for n in (estimate.n, estimate.n_baseline) if n is not None)
     more = f"{counted(fewest, 'run')} a side; {ENOUGH} give an interval at 95 %"
     if one.word == CONFOUNDED:
-        return "several causes changed together; new-campaign --to-tell"
+        causes = one.finding.confounded.causes if one.finding.confounded else ()
+        what = f"the cause may be {either(causes)}" if causes else "several causes changed together"
+        return f"{what}; new-campaign --to-tell"
     if one.word == UNORDERED:
         return "order of runs not known; record their starts"
     if one.word == SESSION:
