@@ -430,9 +430,11 @@ def _cut_sites(report: ReportText, section: Section) -> _Stacks | None:
 
 def _in_order(ids: np.ndarray, levels: np.ndarray, codes: np.ndarray, frames: list[bytes]) -> _Stacks | None:
     top = levels == 0
-    site = np.cumsum(top) - 1
-    if not top[0] or (~top[1:] & (levels[1:] != levels[:-1] + 1)).any() or (ids != ids[top][site]).any():
+    follows = (levels[1:] == levels[:-1] + 1) & (ids[1:] == ids[:-1])
+    if not top[0] or not (top[1:] | follows).all():
         return None
+    site = np.cumsum(top, dtype=np.int32)  # of millions of lines
+    site -= 1
     return ids[top], *_stacks(codes, frames, levels, site)
 
 
@@ -443,10 +445,10 @@ def _stacks(
     known: list[tuple[bytes, ...]] = [(frame,) for frame in distinct]
     for level in range(1, int(levels.max()) + 1):
         here = levels == level
-        deeper = np.zeros(len(stack), dtype=np.int64)
-        deeper[site[here]] = codes[here] + 1
         width = len(distinct) + 1
-        stack, pairs = pd.factorize(stack * width + deeper)
+        stack *= width
+        stack[site[here]] += codes[here] + 1  # a site has a level once
+        stack, pairs = pd.factorize(stack)
         known = [
             known[pair // width] + ((distinct[pair % width - 1],) if pair % width else ())
             for pair in pairs.tolist()
