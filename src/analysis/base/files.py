@@ -70,8 +70,12 @@ _KINDS = {
 
 def _checked(path: str | Path, most: int = sys.maxsize) -> Path:
     """Return the path of a file that can be read; an OSError if it is not read."""
-    path = path if isinstance(path, Path) else Path(path)  # to make one of a path takes as long as to read
-    state = path.stat()
+    _refuse(path, most)
+    return path if isinstance(path, Path) else Path(path)  # to make one of a path takes as long as to read
+
+
+def _refuse(path: str | Path, most: int = sys.maxsize) -> None:
+    state = os.stat(path)  # noqa: PTH116 (as above)
     kind = _KINDS.get(stat.S_IFMT(state.st_mode), "")
     # Those of /proc say that they are empty and regular; /proc/kmsg waits for the kernel's next message.
     kind = kind or ("one of the kernel's" if state.st_dev in _kernels() and not state.st_size else "")
@@ -81,7 +85,6 @@ def _checked(path: str | Path, most: int = sys.maxsize) -> Path:
         size = f"{state.st_size / 1e6:,.0f} MB"
         found = f"has {size}, more than the {most / 1e6:,.0f} MB that are read"
         raise OSError(errno.EFBIG, found, str(path))
-    return path
 
 
 @functools.cache
@@ -206,7 +209,8 @@ def plain_head(path: str | Path, size: int) -> bytes:
 
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
-    with _checked(path).open("rb") as file:
+    _refuse(path)
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a path from text takes as long as to read)
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

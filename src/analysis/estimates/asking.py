@@ -16,6 +16,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,6 +30,8 @@ from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName
 # How a profile's file may be called where the record names no profiler.
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
 _PACKED = (".gz", ".xz", ".zst")
+# What a record can hold as a level of a factor; the ingest refuses another one.
+_KINDS = {one.name: (type(None), int, *((float,) if one.numeric else (str, list))) for one in TABLE}
 _DAY, _DAYS = 86_400, 3  # s, and the fewest days of a history
 _LAST = 1e11  # s; what follows is no time
 _METERS = "power"  # a log in a run's own folder is called so
@@ -186,13 +189,14 @@ def records(campaign: str, base: Path) -> CampaignRecords:
     """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
     rows, twice = dict[tuple[Any, ...], Row](), False
     number, profiles, meters = 0, False, "power" in _declared(campaign, base)
-    for folder in sorted((raw(campaign, base) / "runs").glob("*")):
-        row = _row(folder / RECORD)
-        number += (folder / RECORD).is_file()
+    for folder in sorted((raw(campaign, base) / "runs").glob("*"), key=attrgetter("name")):
+        path = folder / RECORD
+        row = _row(path)
+        number += row is not None or path.is_file()
         if row is None:
             continue
         if not (profiles and meters):
-            names = [_unpacked(path.name) for path in folder.iterdir()]
+            names = [_unpacked(name) for name in os.listdir(folder)]  # noqa: PTH208 (of thousands)
             profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
             meters = meters or any(name.startswith(_METERS) for name in names)
         first = rows.setdefault(tuple(row.values()), row)
@@ -208,8 +212,9 @@ def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
 
 def _row(path: Path) -> Row | None:
     """Read the factors of a run; None if there is no record, or the run has failed."""
-    record = {ALIASES.get(key, key): value for key, value in read_json(path).items()}
-    damaged = not all(_is_level(record.get(one.name), one.numeric) for one in TABLE)
+    record = read_json(path)
+    record |= {name: record[alias] for alias, name in ALIASES.items() if alias in record}
+    damaged = any(type(record.get(name)) not in kinds for name, kinds in _KINDS.items())
     if not record or damaged or record.get("exit_code") or record.get("reason"):
         return None
     row = {factor: _level(record.get(factor)) for factor in FACTORS}
@@ -222,12 +227,6 @@ def _row(path: Path) -> Row | None:
 def _level(value: Any) -> Any:
     """Take a level as it compares: nothing, an empty text and -1 are unknown."""
     return None if isinstance(value, list) or value in ("", -1) or value != value else value
-
-
-def _is_level(value: Any, numeric: bool) -> bool:
-    """Tell whether a record can hold a value of a factor; the ingest refuses a record with another one."""
-    kinds = (int, float) if numeric else (int, str, list)
-    return value is None or (isinstance(value, kinds) and not isinstance(value, bool))
 
 
 def _unpacked(name: str) -> str:
