@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from analysis.importing import launch
+from analysis.importing import launch, scripts
 
 from .test_import import Imported, imported, log, project
 
@@ -114,3 +115,23 @@ def test_import__an_output_that_two_scripts_name_is_of_neither(tmp_path: Path, i
     (root / "out" / "run.log").write_text(log(9.5))
     (one,) = imported(root).values()
     assert not [file for file in one["imported"]["files"] if file["from"].endswith(".sh")]
+
+
+def test_launches__of_a_long_trace_take_a_time_that_grows_with_it() -> None:
+    pair = "+ export UCX_TLS={}\n+ mpirun -np {} ./lmp -in in.lj\n"
+    text = "".join(pair.format("tcp" if ranks % 2 else "rc", ranks) for ranks in range(1, 10_001))
+    found = launch.launches(text)  # a quarter of an hour, where each launch begins at the first line
+    assert [one["environment"]["UCX_TLS"] for one in found[-2:]] == ["tcp", "rc"]
+    assert [one["ranks"] for one in found[-2:]] == [9_999, 10_000]
+
+
+def test_outputs__of_ten_thousand_scripts_that_write_alike_are_of_none() -> None:
+    def script(name: str, output: str) -> SimpleNamespace:
+        facts = {"directives": {"-o": output}}
+        return SimpleNamespace(
+            name=f"t/{name}", what="job script", file=SimpleNamespace(folder="t"), facts=facts
+        )
+
+    known = [script("one.sh", "mine.log"), *(script(f"{at}.sh", "slurm-%j.out") for at in range(10_000))]
+    results = {"t/mine.log", *(f"t/slurm-{at}.out" for at in range(10_000))}
+    assert scripts.outputs(known, results) == {"t/one.sh": {"t/mine.log"}}

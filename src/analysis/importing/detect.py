@@ -3,10 +3,11 @@
 import contextlib
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, islice, pairwise
 from typing import Any, Literal
 
 import xarray as xr
@@ -15,7 +16,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError
 from analysis.base.files import unpacked
 from analysis.datasets.run import Read
-from analysis.importing import bindings, documents, flux, hardware, launch, scheduler, stated
+from analysis.importing import bindings, documents, flux, hardware, launch, modules, scheduler, stated
 from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import search, unknown
@@ -269,14 +270,22 @@ def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFi
 
 def _follow_trace(data: bytes, source: Observation) -> None:
     """Give each result of a file what a trace of the shell sets before it: a loop may change it."""
-    traced = launch.TRACE.search(decode(as_utf8(data)))
-    for part in source.parts if traced else ():
-        lines = "".join(f"+ {line}\n" for line in launch.TRACE.findall(decode(as_utf8(data[: part.begin]))))
-        now = hardware.stated(lines)
-        settings = source.facts.get("environment", {}) | launch.traced(lines)
-        known: dict[str, Any] = {name: now[name] for name in ("modules", "mpi", "build") if name in now}
-        known |= {"environment": settings} | launch.threads_of(settings) if settings else {}
-        part.facts = known | part.facts
+    begins = [0, *(part.begin for part in source.parts)]
+    between = [decode(as_utf8(data[one:other])) for one, other in pairwise(begins)]
+    commands = [launch.TRACE.findall(text) for text in between]
+    if not any(commands):
+        return
+    known = launch.variables(chain.from_iterable(commands))
+    settings, now, loads = dict[str, str](), dict[str, Any](), list[str]()
+    for part, own in zip(source.parts, commands, strict=True):
+        settings = next(iter(deque(islice(known, len(own)), 1)), settings)
+        if more := [one for one in own if "module" in one or re.search(modules.SIGN, one)]:
+            loads += more
+            now = hardware.stated("".join(f"+ {one}\n" for one in loads))
+        environment = source.facts.get("environment", {}) | settings
+        facts: dict[str, Any] = {name: now[name] for name in ("modules", "mpi", "build") if name in now}
+        facts |= {"environment": environment} | launch.threads_of(environment) if environment else {}
+        part.facts = facts | part.facts
 
 
 def _leave_out_utilities(source: Observation) -> None:

@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.readers import search
@@ -102,7 +103,12 @@ def settings(text: str) -> dict[str, str]:
 
 
 def traced(text: str) -> dict[str, str]:
-    """Return the variables of MPI and threads of the last command of a trace, as `set -x` prints it.
+    """Return the variables of MPI and threads of the last command of a trace, as `set -x` prints it."""
+    return next(iter(deque(variables(TRACE.findall(text)), 1)), {})
+
+
+def variables(commands: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield the variables of MPI and threads of each command of a trace.
 
     One that is never exported belongs to the next command alone, as in ``UCX_TLS=tcp mpirun ./lmp``.
     """
@@ -110,34 +116,33 @@ def traced(text: str) -> dict[str, str]:
     names: set[str] = set()
     own: dict[str, str] = {}
     began = True  # whether what was assigned is of a command that is over
-    for line in TRACE.findall(text):
-        verb, *words = _words_of(line)
+    for command in commands:
+        verb, *words = _words_of(command)
         assigned = [(match[1], match[2]) for word in (verb, *words) if (match := _ASSIGNED.fullmatch(word))]
+        assigns = _ASSIGNED.match(verb) is not None or verb == "env"
+        own = {} if began else own
         if verb == "export":
             names |= {word.partition("=")[0] for word in words}
             exported |= dict(assigned)
         elif verb == "unset":
             names -= {*words}
             exported = {name: value for name, value in exported.items() if name not in words}
-        elif _ASSIGNED.match(verb) or verb == "env":
-            own = {} if began else own
-            began = len(assigned) <= len(words)
+        elif assigns:
             for name, value in assigned:
-                (own if began or name not in names else exported)[name] = value
-            continue
-        own, began = {} if began else own, True
-    return {name: value for name, value in {**exported, **own}.items() if name.startswith(tuple(_SET))}
+                alone = len(assigned) > len(words)  # no command in its line
+                (exported if alone and name in names else own)[name] = value
+        began = not assigns or len(assigned) <= len(words)
+        yield {name: value for name, value in {**exported, **own}.items() if name.startswith(tuple(_SET))}
 
 
 def launches(text: str) -> list[Facts]:
     """Return each launch of a trace of the shell with the variables that it had, in their order."""
-    lines = TRACE.findall(text)
-    found: list[Facts] = []
-    for at, line in enumerate(lines):
-        for launched in _lines(line):
-            settings = traced("".join(f"+ {one}\n" for one in lines[: at + 1]))
-            found.append(of_line(launched) | {"environment": settings} | threads_of(settings))
-    return found
+    commands = TRACE.findall(text)
+    return [
+        of_line(launched) | {"environment": known} | threads_of(known)
+        for command, known in zip(commands, variables(commands), strict=True)
+        for launched in _lines(command)
+    ]
 
 
 def _words_of(line: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,17 +19,27 @@ def outputs(known: Iterable[Observation], results: Collection[str]) -> dict[str,
 
     A name is relative to the folder of the script or to the one above it, or it is a whole path.
     """
-    below: dict[str, list[str]] = defaultdict(list)
+    below: dict[str, list[str]] = defaultdict(list)  # by folder
+    called: dict[str, list[str]] = defaultdict(list)  # by the name alone
     for name in results:
-        below[name.rpartition("/")[0]].append(name)
-    named = {
-        one.name: {name for text in _written(one.facts) for name in _meant(one.file.folder, text, below)}
-        for one in known
-        if one.what == "job script"
-    }
-    counts = Counter(name for names in named.values() for name in names)
-    own = {script: {name for name in names if counts[name] == 1} for script, names in named.items()}
-    return {script: names for script, names in own.items() if names}
+        folder, _, base = name.rpartition("/")
+        below[folder].append(name)
+        called[base].append(name)
+    writers: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in known:
+        if one.what == "job script":
+            for place in {place for text in _written(one.facts) for place in _places(one.file.folder, text)}:
+                writers[place].append(one.name)
+    owners: dict[str, str] = {}  # empty: several
+    for (folder, form), scripts in writers.items():  # one form may be that of thousands of scripts
+        for name in _meant(folder, form, below, called):
+            own = scripts[0] if len(scripts) == 1 else ""
+            owners[name] = own if owners.get(name, own) == own else ""
+    out: dict[str, set[str]] = defaultdict(set)
+    for name, script in owners.items():
+        if script:
+            out[script].add(name)
+    return dict(out)
 
 
 def of_launch(source: Observation, results: int, number: int) -> Mapping[str, Any]:
@@ -53,10 +63,13 @@ def _written(facts: Mapping[str, Any]) -> set[str]:
     return {_HERE.sub("", text.strip("\"'")) for text in texts} - {""}
 
 
-def _meant(folder: str, text: str, below: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Give the results that a script in a folder may mean by a name; ``%j`` is a number, ``$t`` any text."""
+def _places(folder: str, text: str) -> Iterator[tuple[str, str]]:
+    """Give where a script in a folder writes a file, and the form of its name: ``%j`` is a number.
+
+    ``$t`` is any text. A whole path is a place of its own.
+    """
     if text.startswith("/"):
-        yield from (name for names in below.values() for name in names if text.endswith(f"/{name}"))
+        yield "/", text
         return
     where, _, base = text.rpartition("/")
     plain = _ANY.sub("\0", _JOB.sub("\1", base))
@@ -64,5 +77,14 @@ def _meant(folder: str, text: str, below: Mapping[str, Sequence[str]]) -> Iterat
         return  # a variable alone
     form = re.escape(plain).replace("\0", "[^/]+").replace("\1", r"\d[\d_]*")
     for above in {folder, folder.rpartition("/")[0]}:
-        place = posixpath.normpath(posixpath.join(above, where)).removeprefix(".")
-        yield from (name for name in below.get(place, ()) if re.fullmatch(form, name.rpartition("/")[2]))
+        yield posixpath.normpath(posixpath.join(above, where)).removeprefix("."), form
+
+
+def _meant(
+    folder: str, form: str, below: Mapping[str, Sequence[str]], called: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Give the results that a form means in a folder; ``/`` is that of whole paths."""
+    if folder == "/":
+        yield from (name for name in called.get(form.rpartition("/")[2], ()) if form.endswith(f"/{name}"))
+        return
+    yield from (name for name in below.get(folder, ()) if re.fullmatch(form, name.rpartition("/")[2]))
