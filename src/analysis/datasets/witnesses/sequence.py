@@ -164,13 +164,13 @@ def holes_in_order(case: Hearing) -> Iterator[Fault]:
 def order_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs that began before one that goes before them, where the others follow their order.
 
-    Jobs may start in another order: then the runs that share one are compared with each other.
+    Jobs may start in another order, as where some were measured again: then the runs that share one are
+    compared with each other.
     """
-    again = {run.name.partition(".failed-")[0] for run in case.runs if ".failed-" in run.name}
     runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated]
-    runs = [run for run in runs if run.name.partition(".failed-")[0] not in again]  # measured again, later
     runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
-    for run, other in _out_of_turn(runs) or _out_of_turn(*_sharing(runs)):
+    again = any(".failed-" in run.name for run in runs)
+    for run, other in ([] if again else _out_of_turn(runs)) or _out_of_turn(*_sharing(runs)):
         began, before = (str(one.row["start"].astype("datetime64[s]")) for one in (run, other))
         what = f"is number {run.row['order']} in order and began at {began} UTC"
         what = f"{what}, number {other.row['order']} (run {other.name}) at {before}"

@@ -37,6 +37,7 @@ PRELOAD_OF_PAGES = (
     *("scipy.stats", "analysis.claims.audit", "analysis.claims.evaluation", "analysis.estimates.tables"),
     *("dask.array", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "seaborn"),
     *("IPython.core.completer", "IPython.core.oinspect", "IPython.extensions.storemagic"),
+    *("IPython.core.completerlib", "IPython.core.debugger", "traitlets.config.argcomplete_config"),
     *("ipykernel.debugger", "ipykernel.kernelapp", "tornado.platform.asyncio", "black"),
     *("analysis.site.kernels.execute", "analysis.pages", "analysis.pages.figures"),
     *("analysis.pages.notebook", "analysis.site.build"),
