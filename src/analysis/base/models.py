@@ -145,6 +145,8 @@ Maybe = Annotated[T | None, _Given()]
 Unique = Annotated[list[T], AfterValidator(_unique), Field(json_schema_extra={"uniqueItems": True})]
 Several: TypeAlias = T | Annotated[Unique[T], Field(min_length=1)]
 
+VARIABLE = "^[A-Za-z_][A-Za-z0-9_]*$"  # of the environment
+Variable = Annotated[str, StringConstraints(pattern=VARIABLE)]
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 Name = Annotated[
     str,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -37,6 +37,7 @@ _FREE = 2  # degrees of freedom without which a scatter is not known
 # How often noise may leave as little within groups; in a cell that scatters more than others do, more often.
 _GROUPS, _WIDE = 0.01, 0.08
 _MOST_GROUPS = 6  # groups that are looked for
+_USUAL = 12  # values; larger cells are rare
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,9 @@ def split(
     return Split(found.kind, found.sizes, found.apart, found.labels, name)
 
 
-def prepare(sizes: Iterable[int]) -> None:
-    """Draw what noise does in cells of these numbers of values, which is kept for later calls of `split`."""
-    for n in sizes:
+def prepare() -> None:
+    """Draw what noise does in cells of usual size, which is kept for later calls of `split`."""
+    for n in range(FEWEST, _USUAL + 1):
         _null(n)
         _farthest(n)
 

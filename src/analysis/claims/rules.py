@@ -303,8 +303,9 @@ def _expected(claim: Claim) -> str:
     if expect.relation == "at-most":
         return f"at most {value}"
     if expect.relation == "range":
-        low, high = (f"{end:g}".replace("-", "−") for end in (expect.low, expect.high))
-        text = f"{low} to {attached(high, unit)}"
+        assert expect.low is not None
+        assert expect.high is not None
+        text = f"{general(expect.low)} to {attached(general(expect.high), unit)}"
         return f"{text} (± {percent(expect.tolerance)})" if expect.tolerance else text
     if expect.relation == "equal" or not expect.tolerance:
         return value

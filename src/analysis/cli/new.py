@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.models import VARIABLE
 from analysis.cli import CAMPAIGN, FINE, WRONG_USAGE, pasteable
 from analysis.cli.built import built
 from analysis.estimates.campaign import load_campaign
@@ -196,7 +197,7 @@ def _split(texts: Sequence[str] | None) -> list[str]:
 
 def _variable(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
-    if not (sign and re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name)):
+    if not (sign and re.fullmatch(VARIABLE, name)):
         raise ConfigError.at("--env", 0, f"{text!r} sets no variable", "write it like UCX_TLS=tcp,self")
     return name, value
 

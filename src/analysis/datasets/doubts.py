@@ -79,19 +79,22 @@ def _contradicted(joined: Joined) -> Iterator[Fault]:
 
 def _damaged(joined: Joined) -> Iterator[Fault]:
     """Give the damage of files in runs that ended well; a run that failed may leave what it likes."""
-    for run in joined.runs:
-        if _ended(run) and IMPORTED not in run.extra:
-            for text in dict.fromkeys(run.damage):
-                if (fault := _parsed(text)) and not fault.source.endswith(RECORD):
-                    yield fault
+    for fault in _read_faults(joined, imported=False):
+        if not fault.source.endswith(RECORD):
+            yield fault
 
 
 def _impossible(joined: Joined) -> Iterator[Fault]:
     """Give the numbers of imported outputs that contradict each other; cut ones are usual there."""
+    for fault in _read_faults(joined, imported=True):
+        if fault.remedy.startswith("a number is damaged"):
+            yield replace(fault, remedy="a number is wrong: the run does not count")
+
+
+def _read_faults(joined: Joined, *, imported: bool) -> Iterator[Fault]:
     for run in joined.runs:
-        for text in dict.fromkeys(run.damage) if _ended(run) and IMPORTED in run.extra else ():
-            if (fault := _parsed(text)) and fault.remedy.startswith("a number is damaged"):
-                yield replace(fault, remedy="a number is wrong: the run does not count")
+        if _ended(run) and (IMPORTED in run.extra) == imported:
+            yield from filter(None, map(_parsed, dict.fromkeys(run.damage)))
 
 
 def _accounts(joined: Joined) -> Iterator[Fault]:

@@ -79,7 +79,7 @@ class Statement:
         """The answer as a sentence without its full stop."""
         return ". ".join((self.clause, *self.caveats))
 
-    @property
+    @cached_property
     def clause(self) -> str:
         """The first sentence of the answer: its numbers, without what they may be due to."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
@@ -87,15 +87,14 @@ class Statement:
         limits = [one.session for one in self.found if one.session]
         if limits and not text.startswith("there "):
             text = _limited(text, LIMITED[limits[0]][0])
-        return capitalised(text) if _CAPITALS.match(text) else text
+        return _begun(text)
 
     @property
     def row(self) -> str:
         """The answer in a line: its two sides if nothing is clear, else its numbers without an interval."""
         clause = self.clause
         if clause.startswith("There ") and len(self.names) == 2:
-            text = f"{' or '.join(self.names)} {self.place}".replace(" ,", ",")
-            return capitalised(text) if _CAPITALS.match(text) else text
+            return _begun(f"{' or '.join(self.names)} {self.place}".replace(" ,", ","))
         return _TAIL.sub("", clause)
 
     @property
@@ -309,6 +308,10 @@ class Statement:
         return "; ".join(filter(None, said))
 
 
+def _begun(text: str) -> str:
+    return capitalised(text) if _CAPITALS.match(text) else text
+
+
 def _limited(text: str, limit: str) -> str:
     """Say what limits a sentence, before what it has in brackets."""
     found = re.fullmatch(r"(.*?)( \([^()]*\))?", text)
@@ -317,8 +320,9 @@ def _limited(text: str, limit: str) -> str:
 
 
 _RATIOS = ("speedup", "gain", "reduction")
-# A sentence begins with a capital letter, but for names.
+# What a row leaves out at the end of its clause.
 _TAIL = re.compile(r"(?:, (?:from one value each|in runs whose order is not known))*(?: \([^()]*\))?$")
+# A sentence begins with a capital letter, but for names.
 _CAPITALS = re.compile(
     "(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|these|up|reductions"
     "|(?:single|dual|quad)-rank) "

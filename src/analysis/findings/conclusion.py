@@ -190,7 +190,7 @@ def reason(one: Conclusion) -> str:
     """Say in a line why a conclusion was not drawn, and what would tell."""
     estimate = one.finding.estimate
     fewest = min(n for n in (estimate.n, estimate.n_baseline) if n is not None)
-    more = f"{counted(fewest, 'run')} a side; {ENOUGH} give an interval at 95 %"
+    each = "" if estimate.n_baseline is None else " a side"
     if one.word == CONFOUNDED:
         causes = one.finding.confounded.causes if one.finding.confounded else ()
         what = f"the cause may be {either(causes)}" if causes else "several causes changed together"
@@ -200,7 +200,7 @@ def reason(one: Conclusion) -> str:
     if one.word == SESSION:
         return f"{LIMITED[one.finding.session][1]}; run the sides in turn, on several days"
     if one.word == SEEN or not estimate.settles:
-        return more.replace(" a side", "") if estimate.n_baseline is None else more
+        return f"{counted(fewest, 'run')}{each}; {ENOUGH} give an interval at 95 %"
     ends = f"{estimate.low:.2f} to {estimate.high:.2f} times"
     if not estimate.low <= 1 <= estimate.high:
         chance = "" if one.q is None else f", q {one.q:.2g}"

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -211,13 +211,13 @@ def engines_of(data: bytes, name: str) -> list[str]:
 
 
 def _text(data: bytes, source: Observation) -> None:
-    text = decode(as_utf8(data[:_BESIDE]))
+    text, whole = decode(as_utf8(data[:_BESIDE])), decode(as_utf8(data))
     what = hardware.kind(text, source.file.base)
     _report(data, source)
-    source.jobs, table = scheduler.jobs(decode(as_utf8(data)))
+    source.jobs, table = scheduler.jobs(whole)
     batch = table or source.batch
     what = f"record of {batch}" if batch and not what else what
-    source.traced = launch.launches(decode(as_utf8(data))) if not what or source.job else []
+    source.traced = launch.launches(whole) if not what or source.job else []
     source.facts = hardware.stated(text) if what or source.job or source.traced else {}
     source.role, source.what = ("beside", what) if what else ("text", "")
     source.why = "" if what else unknown.found(data)
@@ -278,14 +278,13 @@ def _follow_trace(data: bytes, source: Observation) -> None:
     known = launch.variables(chain.from_iterable(commands))
     settings, now, loads = dict[str, str](), dict[str, Any](), list[str]()
     for part, own in zip(source.parts, commands, strict=True):
-        settings = next(iter(deque(islice(known, len(own)), 1)), settings)
+        *_, settings = settings, *islice(known, len(own))
         if more := [one for one in own if "module" in one or re.search(modules.SIGN, one)]:
             loads += more
-            now = hardware.stated("".join(f"+ {one}\n" for one in loads))
+            now = hardware.software("".join(f"+ {one}\n" for one in loads))
         environment = source.facts.get("environment", {}) | settings
-        facts: dict[str, Any] = {name: now[name] for name in ("modules", "mpi", "build") if name in now}
-        facts |= {"environment": environment} | launch.threads_of(environment) if environment else {}
-        part.facts = facts | part.facts
+        own_settings = {"environment": environment} | launch.threads_of(environment) if environment else {}
+        part.facts = now | own_settings | part.facts
 
 
 def _leave_out_utilities(source: Observation) -> None:

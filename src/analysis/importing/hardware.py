@@ -85,6 +85,12 @@ def stated(text: str) -> Facts:
     return facts | launch.stated(text)
 
 
+def software(text: str) -> Facts:
+    """Return what modules, MPI library and compiler a text states."""
+    found = stated(text)
+    return {name: found[name] for name in ("modules", "mpi", "build") if name in found}
+
+
 def cpu(text: str) -> str:
     """Shorten a CPU's brand to its model: ``Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz`` is Xeon Gold 6148.
 

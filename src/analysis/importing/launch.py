@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -104,7 +103,8 @@ def settings(text: str) -> dict[str, str]:
 
 def traced(text: str) -> dict[str, str]:
     """Return the variables of MPI and threads of the last command of a trace, as `set -x` prints it."""
-    return next(iter(deque(variables(TRACE.findall(text)), 1)), {})
+    *_, last = {}, *variables(TRACE.findall(text))
+    return last
 
 
 def variables(commands: Iterable[str]) -> Iterator[dict[str, str]]:

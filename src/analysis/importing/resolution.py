@@ -31,7 +31,6 @@ _OF_RUN = ("start", "end", "exit_code", "memory", "walltime", "command", "ranks"
 _MACHINE = tuple(
     one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "host_group"
 )
-_SOFTWARE = ("modules", "mpi", "build")
 NEEDED = tuple(one.name for one in TABLE if one.needed)
 # Facts that state when a run began and ended, or how long it was; the first that is known counts.
 _DATES = (("date", "date_end"), ("profile_start", "profile_stop"), ("profile_clock", "profile_length"))
@@ -139,8 +138,7 @@ def _from_files(
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
     if submitted := draft.facts.pop("job_environment", None):  # a script may set other values
-        loaded = hardware.stated(submitted.value.pop("LOADEDMODULES", ""))
-        draft.add({name: loaded[name] for name in _SOFTWARE if name in loaded}, submitted.where)
+        draft.add(hardware.software(submitted.value.pop("LOADEDMODULES", "")), submitted.where)
         variables = {**submitted.value, **(draft.value("environment") or {})}
         draft.facts["environment"] = Sourced(variables, submitted.where)
         draft.add(launch.threads_of(variables), submitted.where)

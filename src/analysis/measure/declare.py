@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, create_model
 
 from analysis.base import files, models, project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import Line, M, Maybe, Model, Name, Text
+from analysis.base.models import Line, M, Maybe, Model, Name, Text, Variable
 from analysis.base.slurm import numbers
 from analysis.base.words import Level
 from analysis.base.workers import Workers
@@ -34,7 +34,7 @@ SlurmWord = Annotated[
     Field(description="a word as Slurm takes it for a partition, an account or a constraint"),
 ]
 Environment = Annotated[
-    dict[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], Line | int | float],
+    dict[Variable, Line | int | float],
     Field(description="names of variables with their values, one line of text or a number"),
 ]
 Modules = Annotated[list[Text], Field(description="a list of environment modules")]

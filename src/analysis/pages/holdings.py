@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.figure import Figure
 
-from analysis.base.words import Level, displayed, in_order, significant
+from analysis.base.words import Level, displayed, general, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.tables import spread
 from analysis.pages import figures
@@ -111,5 +111,5 @@ def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
 
 
 def _ends(row: pd.Series) -> str:
-    low, high = (f"{row[name]:+.1f}".replace("-", "−") for name in ("lowest", "highest"))
+    low, high = (general(row[name], "+.1f") for name in ("lowest", "highest"))
     return f"{low} to {high} %"

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from analysis.base.models import Line, Maybe, Model, Name, Positive
+from analysis.base.models import Line, Maybe, Model, Name, Positive, Variable
 from analysis.base.words import Level
 
 
@@ -83,7 +83,7 @@ class ApplicationLaunch(Model):
     thread_arguments: Arguments = Field(
         [], description="arguments that are added where a rank has more than one thread"
     )
-    forward: list[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]] = Field(
+    forward: list[Variable] = Field(
         [], description="variables that ranks take from the job's environment and nobody writes down"
     )
     link_inputs: bool = Field(

@@ -13,7 +13,6 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.base.slurm import QUARTER, usual_zones
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
-from analysis.schema.stated import section
 
 # What holds for so many is a rule, from which the rest departs.
 _RULE = 0.9
@@ -210,7 +209,7 @@ def _less(run: Testimony, peak: float, others: Sequence[float], runs: Sequence[T
     # A job's other runs may have taken more: all of them have to be profiled.
     if all(np.isfinite(profiled)) and peak > _TIMES / 2 * max(profiled) + _ROOM:
         yield f"the ranks of a node {max(profiled) / 1e6:.4g} MB together by its profile"
-    total = section(run.section("facts"), "facts", "memory.total")
+    total = run.section("facts", "facts", "memory.total")
     if total.get("unit") == "KiB" and isinstance(total.get("value"), int) and peak > 1024 * total["value"]:
         yield f"its node {1024 * total['value'] / 1e6:.4g} MB of memory"
 

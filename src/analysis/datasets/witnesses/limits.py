@@ -11,7 +11,6 @@ from typing import Any
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
 from analysis.datasets.witnesses.hearing import FACTORS, Hearing, Testimony, witness
-from analysis.schema.stated import section
 
 # What a record counts or measures, of which nothing is below zero; `limits` have -1 for no limit.
 _COUNTED = ("accounting", "allocation", "binary", "launcher", "mpi_library", "profiler_library", "traffic")
@@ -77,7 +76,7 @@ def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
 
 def _facts(run: Testimony) -> Mapping[str, Any]:
     """Return the facts that a node noted, as values by their names."""
-    facts = section(run.section("facts"), "facts")
+    facts = run.section("facts", "facts")
     return {name: fact.get("value") for name, fact in facts.items() if isinstance(fact, Mapping)}
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints
 
 from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import Line, Maybe, Model, Positive
+from analysis.base.models import Line, Maybe, Model, Positive, Variable
 from analysis.base.yaml import read, texts
 
 OneLine = Annotated[Line, StringConstraints(min_length=1)]
@@ -39,7 +39,7 @@ class SecretPlace(Model):
 
     TOGETHER = (("exactly", "env", "file"),)
 
-    env: Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = ""
+    env: Variable = ""
     file: OneLine = ""
 
 

@@ -27,11 +27,12 @@ from analysis.site.kernels import PageError
 
 PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
 # Modules of stages and notebooks, imported once here instead of once each; those of datasets are needed
-# first. Not the inline backend: it ties itself to the shell that imports it.
+# first. A function behind a colon is called: what it keeps would be made once each, too. Not the inline
+# backend: it ties itself to the shell that imports it.
 PRELOAD = (
     *("numpy", "pandas", "pyarrow", "pyarrow.csv", "pyarrow.pandas_compat", "xarray"),
     *("h5netcdf", "h5netcdf.legacyapi", "pint"),
-    *("analysis.readers", "analysis.schema.profiles", "analysis.datasets.campaign"),
+    *("analysis.readers:rows", "analysis.schema.profiles", "analysis.datasets.campaign"),
 )
 PRELOAD_OF_PAGES = (
     *("scipy.stats", "analysis.claims.audit", "analysis.claims.evaluation", "analysis.estimates.tables"),
@@ -40,10 +41,9 @@ PRELOAD_OF_PAGES = (
     *("IPython.core.completerlib", "IPython.core.debugger", "traitlets.config.argcomplete_config"),
     *("ipykernel.debugger", "ipykernel.kernelapp", "tornado.platform.asyncio", "black"),
     *("analysis.site.kernels.execute", "analysis.pages", "analysis.pages.figures"),
-    *("analysis.pages.notebook", "analysis.site.build"),
+    *("analysis.pages.notebook", "analysis.site.build:compile_templates", "analysis.base.modes:prepare"),
     *("nbconvert.filters.highlight", "nbconvert.filters.markdown_mistune"),
 )
-_LARGEST_CELL = 12  # runs; larger ones are rare
 OPTIONAL = ("black",)  # papermill does without it
 MODELS = ("analysis.schema.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
@@ -60,7 +60,6 @@ def preload(meanwhile: Callable[[], None]) -> None:
     gc.disable()  # imported modules stay: to search them for garbage takes a sixth of the time
     for name in PRELOAD:
         _import(name)
-    importlib.import_module("analysis.readers").rows()  # each order would import every reader
     for name in PRELOAD_OF_PAGES:
         meanwhile()
         _import(name)
@@ -70,15 +69,14 @@ def preload(meanwhile: Callable[[], None]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     _draw()
     _validate()
-    meanwhile()
-    modes = importlib.import_module("analysis.base.modes")
-    modes.prepare(range(modes.FEWEST, _LARGEST_CELL + 1))  # each page would draw the same noise
-    importlib.import_module("analysis.site.build").compile_templates()
 
 
 def _import(name: str) -> None:
+    module, _, function = name.partition(":")
     try:
-        importlib.import_module(name)
+        found = importlib.import_module(module)
+        if function:
+            getattr(found, function)()
     except ImportError:
         if name in OPTIONAL:
             return
