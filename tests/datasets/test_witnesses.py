@@ -1008,6 +1008,21 @@ def run_of_a_shared_job_failed(copy: Copy) -> None:
     copy.change("lulesh-s20-1x1-deb8d7a2-r08", exit_code=3)
 
 
+# ---- what a job says of itself
+
+
+@lie("vm-ranks", r"sacct\.txt:\d+: says job_name 'payroll' of job 7, the record of run \S+ '[-0-9a-f]{36}';")
+def job_renamed(copy: Copy) -> None:
+    copy.edit("sacct.txt", r"^7\|[^|]+", "7|payroll")
+
+
+@lie("vm-ranks", r"r01/run\.json:0: has no accounting; put it back")
+def own_times_removed(copy: Copy) -> None:
+    record = copy.records(repeat=1)[0]
+    record.pop("accounting")
+    copy.write(f"runs/{record['run']}/run.json", json.dumps(record))
+
+
 # ---- scripts of runs
 
 
@@ -1122,17 +1137,39 @@ def hole_in_a_log(copy: Copy) -> None:
     copy.write("pdu.csv", "\n".join(one for one in lines if not first <= one[:19] <= last) + "\n")
 
 
+def accounts_removed(copy: Copy) -> None:
+    (copy.folder / "sacct.txt").unlink()
+
+
+def accounts_emptied(copy: Copy) -> None:
+    copy.write("sacct.txt", (copy.folder / "sacct.txt").read_text().partition("\n")[0] + "\n")
+
+
+def file_added(copy: Copy) -> None:
+    copy.write(f"runs/{copy.records(repeat=1)[0]['run']}/better.txt", "12 % better\n")
+
+
+_NO_ROWS = r"sacct\.txt:0: has no row of 6 of the 6 jobs that measured runs, 7 the first"
+
+
 @pytest.mark.parametrize(
-    ("tell", "notes"),
+    ("campaign", "tell", "notes"),
     [
-        (left_out, [r"002/run\.json:\d+: is left out by its record \(timing is false", r"\(node was busy\)"]),
-        (hole_in_a_log, [r"pdu\.csv:0: has 0 readings while run 055 ran, its interval gives 14"]),
+        ("vm-ranks", accounts_removed, [_NO_ROWS]),
+        ("vm-ranks", accounts_emptied, [_NO_ROWS]),
+        ("vm-ranks", file_added, [r"r01/better\.txt:0: is none of the files that the run left"]),
+        (
+            "vm-hpcg",
+            left_out,
+            [r"002/run\.json:\d+: is left out by its record \(timing is false", r"\(node was busy\)"],
+        ),
+        ("vm-hpcg", hole_in_a_log, [r"pdu\.csv:0: has 0 readings while run 055 ran, its interval gives 14"]),
     ],
 )
 def test_verify__notes_what_may_be_honest(
-    tell: Lie, notes: list[str], base: Path, capsys: pytest.CaptureFixture[str]
+    campaign: str, tell: Lie, notes: list[str], base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copy = Copy.of("vm-hpcg", base)
+    copy = Copy.of(campaign, base)
     tell(copy)
     code, lines = said(copy, capsys)
     assert code == 0

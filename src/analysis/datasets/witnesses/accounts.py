@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
-from analysis.base.slurm import QUARTER, usual_zones
+from analysis.base.slurm import QUARTER, same_name, usual_zones
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
 # What holds for so many is a rule, from which the rest departs.
@@ -224,6 +224,26 @@ def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
     for run in fewer:
         what = f"has {run.row['nodes']} nodes, its job {run.account} had {case.jobs[run.account]['nodes']}"
         yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
+
+
+@witness("names of a job in a record", "its names in Slurm's records")
+def names_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find jobs whose name or comment in Slurm's records is not the one that the job itself has noted."""
+    for name, runs in _by_job(case).items():
+        noted, job = runs[0].section("slurm"), case.jobs[name]
+        for key in ("job_name", "comment"):
+            mine, theirs = str(noted.get(key) or ""), str(job.get(key) or "")
+            if not same_name(mine, theirs):
+                what = f"says {key} {theirs!r} of job {name}, the record of run {runs[0].name} {mine!r}"
+                yield _of_row(case, job["file"], name, what)
+
+
+@witness("what a job has counted itself", "rest of its record")
+def counts_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find records without the times that each job counts itself, by what is noted since jobs count them."""
+    for run in case.ended:
+        if not run.section("accounting") and (run.section("slurm") or run.section("traffic")):
+            yield case.of_run(run, "has no accounting", "put it back: each job counts its own times")
 
 
 @witness("question of a run", "comment of its job")

@@ -32,6 +32,8 @@ _STEP, _TELLING = 0.0101, 5.0
 _DRAWN = "synthetic"
 # A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
+# Of larger files no checksum is noted, B.
+_NOTED = 1 << 28
 _PACKED = re.compile(r"\.(?:gz|xz|zst|bz2)$")
 _COPY = "remove the copy, or put back the run's own file"
 
@@ -164,6 +166,19 @@ def noted_files(case: Hearing) -> Iterator[Fault]:
             whose = "" if other is run else f": it is {theirs} of run {other.name}"
             what = f"is not the file that the run left, by the SHA-256 in its record{whose}"
             yield case.of_run(run, what, "put back the run's own file", file=name)
+
+
+@witness("files of a run", "files that its record names", grave=False)
+def files_beside(case: Hearing) -> Iterator[Fault]:
+    """Find files of a run that the job did not leave, by the checksums that Benchbook noted at its end."""
+    for run in case.runs:
+        outputs = run.section("outputs")
+        for file in run.files if outputs else ():
+            name = str(file["path"]).partition(f"{run.name}/")[2]
+            small = int(file["bytes"]) <= _NOTED and name != RECORD
+            if small and not {name, _PACKED.sub("", name)} & set(outputs):
+                what = "is none of the files that the run left, by its record"
+                yield case.of_run(run, what, "who added it? say so in README.md", file=name)
 
 
 def _unpacked(case: Hearing, file: Mapping[str, Any]) -> str:

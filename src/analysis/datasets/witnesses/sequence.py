@@ -81,11 +81,12 @@ def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
 
 @witness("job of a run", "the jobs in Slurm's records", grave=False)
 def jobs_without_row(case: Hearing) -> Iterator[Fault]:
-    """Find jobs that Slurm's records lack, though they have other ones of the campaign."""
-    named = dict.fromkeys(run.account for run in case.ended if run.account)
+    """Find jobs that Slurm's records lack: some of a campaign, or all that Benchbook has measured."""
+    own = [run for run in case.ended if run.account and (case.jobs or run.section("slurm").get("job_name"))]
+    named = dict.fromkeys(run.account for run in own)
     gone = [job for job in named if job not in case.jobs]
-    if gone and case.jobs and not any(_unlisted(case)):  # which names a few that are gone, each
-        file = max(case.accounts, key=lambda name: len(case.accounts[name]))
+    if gone and not any(_unlisted(case)):  # which names a few that are gone, each
+        file = max(case.accounts, key=lambda name: len(case.accounts[name]), default="sacct.txt")
         what = f"has no row of {len(gone)} of the {len(named)} jobs that measured runs, {gone[0]} the first"
         remedy = "Slurm had forgotten them, or rows were taken out: put them back if you have a copy"
         yield case.beside(file, what, remedy)
