@@ -18,7 +18,7 @@ rule synthesis:
         folder=lambda wildcards: project.raw(f"syn-{wildcards.report}", Path()),
         code=code_of("base", "synthesis"),
     shell:
-        "python -m analysis.cli stage --log {log} synthesis {wildcards.report} {params.folder}"
+        "python -m analysis.site.kernels --log {log} synthesis {wildcards.report} {params.folder}"
 
 
 rule ingest:
@@ -43,7 +43,7 @@ rule ingest:
         files=raw_stamp,
         code=code_of(*READ),
     shell:
-        "python -m analysis.cli stage --log {log} ingest {params.raw} {params.processed}"
+        "python -m analysis.site.kernels --log {log} ingest {params.raw} {params.processed}"
 
 
 # For a measured campaign, for published figures, or for the reports checked against themselves (audit).
@@ -62,7 +62,7 @@ rule verdicts:
     params:
         code=code_of(*JUDGE),
     shell:
-        "python -m analysis.cli stage --log {log}"
+        "python -m analysis.site.kernels --log {log}"
         " verdicts {wildcards.campaign} {output.verdicts} {input.claims}"
 
 
@@ -86,7 +86,7 @@ rule collect:
         contents=digest_of_contents(),
         code=code_of(*JUDGE),
     shell:
-        "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"
+        "python -m analysis.site.kernels --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"
 
 
 # What JupyterLab needs at first.

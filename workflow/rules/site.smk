@@ -28,7 +28,7 @@ rule page:
         derived=page_derived,
         code=code_of(*JUDGE, "findings", "pages", "site/kernels"),
     shell:
-        "python -m analysis.cli stage --log {log} page {input.notebook} {output.notebook} {params.figure}"
+        "python -m analysis.site.kernels --log {log} page {input.notebook} {output.notebook} {params.figure}"
         " --parameters={params.parameters:q} {params.derived}"
 
 
@@ -76,7 +76,7 @@ rule site:
         recovered=[f"--recovered={name}" for name in RECOVERIES],
         code=code_of(*JUDGE, "provenance", "measure", "site"),
     shell:
-        "python -m analysis.cli stage --log {log} site {input.verdicts} {params.folder}"
+        "python -m analysis.site.kernels --log {log} site {input.verdicts} {params.folder}"
         " --commit={params.commit} --config={input.config} {params.recovered}"
 
 
@@ -95,5 +95,5 @@ rule recovered:
     params:
         code=code_of(*JUDGE, "site"),
     shell:
-        "python -m analysis.cli stage --log {log} recovered {input.verdicts} {output.table}"
+        "python -m analysis.site.kernels --log {log} recovered {input.verdicts} {output.table}"
         " --config={input.config}"

@@ -96,8 +96,7 @@ def _page(
 ) -> Path:
     """Execute the notebook on two campaigns and write its page, by itself."""
     from analysis.site.build import single
-    from analysis.site.kernels import NotebookRun
-    from analysis.site.kernels.client import request
+    from analysis.site.kernels.client import NotebookRun, request
     from analysis.site.page import PageInput
 
     base = project.root()

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,12 +198,40 @@ def run(stage: str, log: str | None, **given: Any) -> int:
     if log is None and stage != "page":
         STAGES[stage](**given)
         return 0
+    from analysis.site.kernels import say
     from analysis.site.kernels.client import call
 
     log = log or os.devnull
     # Pages need an environment that must be there before Python starts.
-    fault = call(f"{__name__}:{stage}", given, log, prepared=stage == "page")
-    if fault:
-        printed = Path(log).read_text(encoding="utf-8", errors="replace")
-        print(printed or fault, end="" if printed else "\n", file=sys.stderr)
-    return 1 if fault else 0
+    return say(call(f"{__name__}:{stage}", given, log, prepared=stage == "page"), log)
+
+
+def ordered(words: Sequence[str]) -> None:
+    """Carry out a stage that is given as the words of a command line."""
+    stage, given = _read(words)
+    STAGES[stage](**given)
+
+
+def foreseen(words: Sequence[str], cwd: str) -> None:
+    """Load the campaigns that a stage of these words loads, for the processes that are forked from this."""
+    from analysis.base import project
+
+    stage, given = _read(words)
+    asked = json.loads(given["parameters"]) if stage == "page" else given
+    for name in project.as_list(asked, "campaign"):
+        from analysis.estimates.campaign import keep  # not for a stage that asks for none
+
+        keep(name, Path(cwd))
+
+
+def _read(words: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    given = vars(_parser().parse_args(words))
+    del given["log"]
+    return given.pop("stage"), given
+
+
+@cache
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    declare(parser)
+    return parser

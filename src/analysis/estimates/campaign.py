@@ -420,6 +420,8 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     if the declaration cannot be used.
     """
     base = base or project.root()
+    if (found := _KEPT.get((name, base.resolve()))) and found[0] == _state(name, base):
+        return found[1]
     path = project.declaration(name, base)
     declared = models.load(CampaignFile, path)
     if faults := unknown_factors(declared, path, str(path)):
@@ -445,3 +447,28 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         },
         repeats=declared.repeats,
     )
+
+
+# Campaigns for processes that are forked from this one, by name and project, each with its files' state.
+_KEPT: dict[tuple[str, Path], tuple[Any, Campaign]] = {}
+_MOST_KEPT = 10**6  # bytes of a file: each fork copies the table of all memory, which larger ones double
+
+
+def keep(name: str, base: Path) -> None:
+    """Load a campaign, with the doubts about its repeats, for this process and those forked from it.
+
+    They see it as it is now; a change of its dataset or its declaration is seen by `load_campaign`. Faults
+    are those of `load_campaign`. A large campaign is not kept.
+    """
+    state = _state(name, base)
+    if sum(size for *_, size in state) <= _MOST_KEPT:
+        found = load_campaign(name, base)
+        len(found.runs)  # asks for the doubts, too
+        _KEPT[name, base.resolve()] = (state, found)
+
+
+def _state(name: str, base: Path) -> tuple[tuple[int, int, int], ...]:
+    """Return inode, time and size of the files that a campaign is loaded from."""
+    files = (project.declaration(name, base), project.processed(name, base) / "campaign.nc")
+    found = (path.stat() for path in files if path.exists())
+    return tuple((one.st_ino, one.st_mtime_ns, one.st_size) for one in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -14,9 +15,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from analysis.site.kernels import NotebookRun
 from analysis.site.kernels import server as server_module
-from analysis.site.kernels.client import call, request, start
+from analysis.site.kernels.client import NotebookRun, call, request, start
 from analysis.site.kernels.commit import commit
 
 from .conftest import Write
@@ -157,8 +157,8 @@ def test_pages__server_ends_with_its_owner(tmp_path: Path) -> None:
 def test_pages__stop_with_their_client(write: Write, server: Path) -> None:
     pid = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
     notebook = write(("", pid))
-    code = "import sys\nfrom analysis.site.kernels import NotebookRun, client\n"
-    code += "client.request(NotebookRun(*sys.argv[1:3]), 'log', server=sys.argv[3])"
+    code = "import sys\nfrom analysis.site.kernels import client\n"
+    code += "client.request(client.NotebookRun(*sys.argv[1:3]), 'log', server=sys.argv[3])"
     client = subprocess.Popen([sys.executable, "-c", code, str(notebook), "out.ipynb", str(server)])
     deadline = time.monotonic() + 60
     file = notebook.parent / "pid"
@@ -221,25 +221,26 @@ def test_server__only_pages_wait_for_the_modules_of_pages(
         listener.bind("s")
         listener.listen()
         ours = server_module._Server(listener)
-        done: list[bytes] = []
-
-        def process(request: socket.socket, _: Any) -> None:
-            with request:
-                done.append(request.recv(1 << 16))
-
-        monkeypatch.setattr(ours, "process_request", process)
         orders = [
-            b'{"prepared": true, "function": "analysis.cli.stages:page"}\n',
-            b'{"prepared": false, "function": "analysis.cli.stages:ingest"}\n',
+            {"prepared": prepared, "function": "builtins:print", "given": {}, "cwd": "."}
+            for prepared in (True, False)
         ]
         clients = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in orders]
-        for client, order in zip(clients, orders, strict=True):
-            client.connect("s")
-            client.sendall(order)
-        ours.accept_early()
-        assert done == orders[1:]
-        ours.accept_late()
-        assert done == orders[::-1]
+        with (tmp_path / "log").open("wb") as log:
+            for client, order in zip(clients, orders, strict=True):
+                client.connect("s")
+                client.settimeout(30)
+                socket.send_fds(client, [json.dumps(order).encode() + b"\n"], [log.fileno()])
+        while len(ours.orders) < 2 or any(not one.text for one in ours.orders):
+            ours.answer()
+        assert [bool(one.worker) for one in ours.orders] == [False, True]
+        while len(ours.orders) == 2:
+            ours.answer()
+        assert clients[1].recv(10) == b'""\n'
+        ours.begin_late()
+        while ours.orders:
+            ours.answer()
+        assert clients[0].recv(10) == b'""\n'
         for client in clients:
             client.close()
 

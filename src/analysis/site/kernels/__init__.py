@@ -2,16 +2,17 @@
 
 Starting kernels would take most of a build, so a page's kernel is *forked* from a process that has imported
 the heavy modules: a small server (`analysis.site.kernels.server`) that Snakemake starts and that ends with
-it, or, without one, the caller's own process. Nothing heavy is imported here: the client must start fast.
+it, or, without one, the caller's own process. Nothing is imported here that a stage could do without: each
+is a process of its own, which must start fast.
 """
 
-import os
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+import json
+import socket
+import sys
 from typing import Any
 
 # Where a build's server listens, relative to the root: a socket's path may have 107 bytes.
-SOCKET = Path(".snakemake/pages.sock")
+SOCKET = ".snakemake/pages.sock"
 
 # Set before the interpreter of a page starts. Hash order, thread counts and time stamps would otherwise
 # appear in outputs; the backend is the one that JupyterLab uses.
@@ -25,32 +26,38 @@ ENVIRONMENT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookRun:
-    """A notebook to execute, and where its results go; paths are relative to `cwd`.
-
-    The notebook's folder is the kernel's working folder, as in JupyterLab and nbval. `figure` gets the first
-    SVG output of the cell tagged ``figure``, if one is named; `parameters` replace the defaults in the cell
-    tagged ``parameters``. A `derived` page, which no configuration lists, may have too few runs: its answer
-    is then that the campaign cannot tell.
-    """
-
-    notebook: str
-    out: str
-    figure: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict)
-    derived: bool = False
-    cwd: str = field(default_factory=os.getcwd)
-
-    @property
-    def failed(self) -> Path:
-        """Where the notebook goes if a cell fails."""
-        return Path(self.cwd, self.out).with_suffix(".failed.ipynb")
-
-    def record(self) -> dict[str, Any]:
-        """Return the page as a dict of JSON's types."""
-        return asdict(self)
-
-
 class PageError(RuntimeError):
     """A notebook that failed: one line that names the notebook, the cell and what went wrong."""
+
+
+def ask(order: dict[str, Any], log: int, server: str = SOCKET) -> str | None:
+    """Send an order to the server and return its fault, or nothing; None if there is no server, or it ended.
+
+    The order says which ``function`` to call, with what (``given``) and in which folder (``cwd``), and first
+    of all whether it needs what pages need (``prepared``). ``before``, if it is there, is a function that the
+    server itself calls first, with the same. `log` is an open file for what is printed.
+    """
+    reply = b""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(server)
+        except OSError:  # none here: a cluster's node, or a call by hand
+            return None
+        line = json.dumps(order).encode() + b"\n"
+        try:
+            sent = socket.send_fds(connection, [line], [log])
+            connection.sendall(line[sent:])
+            while more := connection.recv(1 << 16):
+                reply += more
+        except ConnectionError:
+            return None
+    return str(json.loads(reply)) if reply.endswith(b"\n") else None
+
+
+def say(fault: str, log: str) -> int:
+    """Print what a stage's log says of a fault, or else the fault; return the status of the stage."""
+    if fault:
+        with open(log, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            printed = file.read()
+        print(printed or fault, end="" if printed else "\n", file=sys.stderr)
+    return 1 if fault else 0

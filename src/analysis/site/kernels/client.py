@@ -1,15 +1,42 @@
 """Sends an order to the build's warm process, or carries it out here if there is none."""
 
 import contextlib
-import json
 import os
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.site.kernels import ENVIRONMENT, SOCKET, NotebookRun
+from analysis.site.kernels import ENVIRONMENT, SOCKET, ask
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookRun:
+    """A notebook to execute, and where its results go; paths are relative to `cwd`.
+
+    The notebook's folder is the kernel's working folder, as in JupyterLab and nbval. `figure` gets the first
+    SVG output of the cell tagged ``figure``, if one is named; `parameters` replace the defaults in the cell
+    tagged ``parameters``. A `derived` page, which no configuration lists, may have too few runs: its answer
+    is then that the campaign cannot tell.
+    """
+
+    notebook: str
+    out: str
+    figure: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    derived: bool = False
+    cwd: str = field(default_factory=os.getcwd)
+
+    @property
+    def failed(self) -> Path:
+        """Where the notebook goes if a cell fails."""
+        return Path(self.cwd, self.out).with_suffix(".failed.ipynb")
+
+    def record(self) -> dict[str, Any]:
+        """Return the page as a dict of JSON's types."""
+        return asdict(self)
 
 
 def request(page: NotebookRun, log: str | Path, *, server: str | Path = SOCKET) -> str:
@@ -34,12 +61,12 @@ def call(
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     order = {"prepared": prepared, "function": function, "given": given, "cwd": str(Path.cwd())}
     with Path(log).open("wb") as stream:
-        reply = _ask(order, stream.fileno(), server)
+        reply = ask(order, stream.fileno(), str(server))
         if reply is None and prepared:
             import tempfile  # not at every start of a stage
 
             with tempfile.TemporaryDirectory(prefix="benchbook-") as folder, start(Path(folder, "s")):
-                reply = _ask(order, stream.fileno(), Path(folder, "s"))
+                reply = ask(order, stream.fileno(), f"{folder}/s")
     if reply is None:
         from analysis.site.kernels.server import run
 
@@ -50,23 +77,6 @@ def call(
         ):
             reply = run(function, given)
     return reply
-
-
-def _ask(order: dict[str, Any], log: int, server: str | Path) -> str | None:
-    """Send an order to the server and return its reply; None if there is no server, or it ended."""
-    reply = b""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        try:
-            connection.connect(str(server))
-        except OSError:  # none here: a cluster's node, or a call by hand
-            return None
-        line = json.dumps(order).encode() + b"\n"
-        with contextlib.suppress(ConnectionError):
-            sent = socket.send_fds(connection, [line], [log])
-            connection.sendall(line[sent:])
-            while more := connection.recv(1 << 16):
-                reply += more
-    return str(json.loads(reply)) if reply.endswith(b"\n") else None
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from analysis.site.kernels import NotebookRun, stable
-from analysis.site.kernels.client import request, start
+from analysis.site.kernels import stable
+from analysis.site.kernels.client import NotebookRun, request, start
 
 VERDICTS = "verdicts"
 

@@ -17,7 +17,8 @@ from papermill.exceptions import PapermillExecutionError
 from papermill.translators import PythonTranslator
 
 from analysis.base.files import write_text
-from analysis.site.kernels import NotebookRun, PageError, stable
+from analysis.site.kernels import PageError, stable
+from analysis.site.kernels.client import NotebookRun
 from analysis.site.kernels.kernel import ForkedKernel, ForkedKernelManager
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

@@ -11,10 +11,9 @@ import gc
 import importlib
 import json
 import os
-import select
+import selectors
 import signal
 import socket
-import socketserver
 import sys
 import traceback
 from collections.abc import Callable
@@ -32,7 +31,12 @@ PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins
 PRELOAD = (
     *("numpy", "pandas", "pyarrow", "pyarrow.csv", "pyarrow.pandas_compat", "xarray"),
     *("h5netcdf", "h5netcdf.legacyapi", "pint"),
-    *("analysis.readers:rows", "analysis.schema.profiles", "analysis.datasets.campaign"),
+    *(
+        "analysis.readers:rows",
+        "analysis.schema.profiles",
+        "analysis.datasets.campaign",
+        "analysis.cli.stages",
+    ),
 )
 PRELOAD_OF_PAGES = (
     *("scipy.stats", "analysis.claims.audit", "analysis.claims.evaluation", "analysis.estimates.tables"),
@@ -131,39 +135,30 @@ def run(function: str, given: dict[str, Any]) -> str:
     return fault
 
 
-class _Handler(socketserver.BaseRequestHandler):
-    """Reads an order with its log and forks a process for it, which lives as long as the client waits."""
+class _Order:
+    """What a client has asked for on its connection, and the process that carries it out."""
 
-    request: socket.socket
-    server: _Server
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.text = b""
+        self.log = -1
+        self.worker = 0
+        self.answer = -1
+        self.reply = b""
 
-    def handle(self) -> None:
-        os.setpgid(0, 0)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for other in (self.server.socket, *(waiting for waiting, _ in self.server.pages)):
-            other.close()  # else a client of a server that was killed would never return
-        request, files, _, _ = socket.recv_fds(self.request, 1 << 16, 1)
-        while not request.endswith(b"\n"):
-            more = self.request.recv(1 << 16)
-            if not more:
-                return  # the client ended before its order was complete
-            request += more
-        answer, write = os.pipe()
-        worker = os.fork()
-        if not worker:
-            _work(json.loads(request), files[0], write)
-        os.close(write)
-        waiting: list[Any] = [self.request, answer]
-        ready, _, _ = select.select(waiting, [], [])
-        if answer not in ready:
-            os.killpg(0, signal.SIGKILL)  # the client is gone: nobody waits for this
-        with os.fdopen(answer, "rb") as pipe:
-            reply = pipe.read()
-        _, status = os.waitpid(worker, 0)
-        if not reply:
-            died = f"its process died (status {os.waitstatus_to_exitcode(status)}); see the log"
-            reply = json.dumps(died).encode()
-        self.request.sendall(reply + b"\n")
+    def read(self) -> bool:
+        """Read on; return False if the client is gone."""
+        more, files, _, _ = socket.recv_fds(self.connection, 1 << 16, 1)
+        self.log = files[0] if files else self.log
+        self.text += more
+        return bool(more)
+
+    def close(self) -> None:
+        """Close what is open of it."""
+        self.connection.close()
+        for number in (self.log, self.answer):
+            if number >= 0:
+                os.close(number)
 
 
 def _work(order: dict[str, Any], log: int, reply: int) -> None:
@@ -182,54 +177,108 @@ def _work(order: dict[str, Any], log: int, reply: int) -> None:
         os._exit(0)
 
 
-class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
-    """Answers on a socket that listens already, so that a client is never too early."""
-
-    max_children = 1000
-    block_on_close = False
+class _Server:
+    """Forks a process for each order, which lives as long as the client waits."""
 
     def __init__(self, listener: socket.socket) -> None:
-        super().__init__(listener.getsockname(), _Handler)
-        self.socket = listener
-        self.pages: list[tuple[socket.socket, Any]] = []  # orders that wait for their modules
+        self.listener = listener
+        self.ready = False  # all is imported
+        self.orders: list[_Order] = []
+        self._waits = selectors.DefaultSelector()
+        self._waits.register(listener, selectors.EVENT_READ, self._accept)
 
-    def fileno(self) -> int:
-        return self.socket.fileno()
+    def until_end_of(self, stream: int) -> None:
+        """Answer orders until a stream ends."""
+        ended = []
 
-    def get_request(self) -> tuple[socket.socket, Any]:
-        return self.socket.accept()
+        def look() -> None:
+            ended.extend([] if os.read(stream, 4096) else [True])
 
-    def close_request(self, request: Any) -> None:
-        request.close()
+        self._waits.register(stream, selectors.EVENT_READ, look)
+        while not ended:
+            self.answer(None)
 
-    def shutdown_request(self, request: Any) -> None:
-        request.close()
+    def answer(self, seconds: float | None = 0) -> None:
+        """Do what there is to do, or wait for it so long."""
+        for key, _ in self._waits.select(seconds):
+            if self._waits.get_map().get(key.fd) is key:  # not ended by one before it
+                key.data()
 
-    def service_actions(self) -> None:
-        super().service_actions()
-        if select.select([0], [], [], 0)[0] and not os.read(0, 4096):
-            sys.exit(0)
-
-    def accept_early(self) -> None:
-        """Accept the orders that have come; those for pages wait until all is imported."""
-        while select.select([self.socket], [], [], 0)[0]:
-            request, address = self.get_request()
-            if request.recv(len(PREPARED), socket.MSG_PEEK) == PREPARED:
-                self.pages.append((request, address))
-            else:
-                self.process_request(request, address)
-
-    def accept_late(self) -> None:
-        """Accept the orders for pages that had to wait."""
-        while self.pages:
-            self.process_request(*self.pages.pop(0))
+    def begin_late(self) -> None:
+        """Begin the orders for pages, which had to wait until all was imported."""
+        self.ready = True
+        for order in list(self.orders):
+            self._begin(order)
 
     def end(self) -> None:
         """End unfinished orders."""
-        for child in self.active_children or ():
-            for send in (os.killpg, os.kill):
-                with contextlib.suppress(ProcessLookupError):
-                    send(child, signal.SIGKILL)
+        while self.orders:
+            self._end(self.orders[0])
+
+    def _accept(self) -> None:
+        order = _Order(self.listener.accept()[0])
+        self.orders.append(order)
+        self._waits.register(order.connection, selectors.EVENT_READ, lambda: self._read(order))
+
+    def _read(self, order: _Order) -> None:
+        try:
+            there = order.read()
+        except ConnectionError:
+            there = False
+        if there:
+            self._begin(order)
+        else:
+            self._end(order)  # the client is gone: nobody waits for this
+
+    def _begin(self, order: _Order) -> None:
+        """Fork a process for an order that is complete, and for which all is there."""
+        early = order.text.startswith(PREPARED) and not self.ready
+        if order.worker or early or not order.text.endswith(b"\n"):
+            return
+        asked = json.loads(order.text)
+        if asked.get("before"):
+            module, _, name = asked["before"].partition(":")
+            with contextlib.suppress(Exception):  # what it is for meets the fault again, and says so
+                getattr(importlib.import_module(module), name)(cwd=asked["cwd"], **asked["given"])
+        order.answer, write = os.pipe()
+        order.worker = os.fork()
+        if not order.worker:
+            os.setpgid(0, 0)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._waits.close()
+            self.listener.close()
+            for other in self.orders:  # else a client of a server that was killed would never return
+                other.connection.close()
+            _work(asked, order.log, write)
+        with contextlib.suppress(OSError):  # whoever of the two is first
+            os.setpgid(order.worker, order.worker)
+        os.close(write)
+        self._waits.register(order.answer, selectors.EVENT_READ, lambda: self._hear(order))
+
+    def _hear(self, order: _Order) -> None:
+        """Take the answer to an order; send it when it is complete."""
+        if more := os.read(order.answer, 1 << 16):
+            order.reply += more
+            return
+        status = os.waitstatus_to_exitcode(os.waitpid(order.worker, 0)[1])
+        died = f"its process died (status {status}); see the log"
+        with contextlib.suppress(ConnectionError):
+            order.connection.sendall((order.reply or json.dumps(died).encode()) + b"\n")
+        self._forget(order)
+
+    def _end(self, order: _Order) -> None:
+        if order.worker:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(order.worker, signal.SIGKILL)
+            os.waitpid(order.worker, 0)
+        self._forget(order)
+
+    def _forget(self, order: _Order) -> None:
+        self._waits.unregister(order.connection)
+        if order.answer >= 0:
+            self._waits.unregister(order.answer)
+        order.close()
+        self.orders.remove(order)
 
 
 def serve(listener: socket.socket) -> None:
@@ -238,9 +287,9 @@ def serve(listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = _Server(listener)
     try:
-        preload(server.accept_early)
-        server.accept_late()
-        server.serve_forever()
+        preload(server.answer)
+        server.begin_late()
+        server.until_end_of(sys.stdin.fileno())
     finally:
         Path(listener.getsockname()).unlink(missing_ok=True)
         server.end()
