@@ -218,3 +218,10 @@ def test_files__need_the_standard_library_alone() -> None:
     slow = {"zstandard", "dataclasses", "yaml", "numpy"}
     code = f"import sys; from analysis.base import files; print({slow} & {{*sys.modules}})"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
+@pytest.mark.parametrize("size", [0, 65_535, 65_536, 65_537, 300_000])
+def test_sha256__of_small_and_large_files(tmp_path: Path, size: int) -> None:
+    data = bytes(number % 251 for number in range(size))
+    (tmp_path / "f").write_bytes(data)
+    assert files.sha256(tmp_path / "f") == hashlib.sha256(data).hexdigest()

@@ -57,7 +57,9 @@ def stored(path: str | Path, most: int = _MOST) -> bytes:
     OSError if it cannot be read, has more than `most` bytes or is no file of a disk. A pipe, a device or a
     file of the kernel may never end, or make the reader wait.
     """
-    return _checked(path, most).read_bytes()
+    _refuse(path, most)
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (to make a path of one takes as long as to read)
+        return file.read()
 
 
 _KINDS = {
@@ -207,10 +209,17 @@ def plain_head(path: str | Path, size: int) -> bytes:
     return b"" if head.startswith(tuple(_COMPRESSIONS)) else head[:size]
 
 
+_AT_ONCE = 1 << 16  # bytes of a file that is no part of a loop: `file_digest` takes longer to begin
+
+
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
     _refuse(path)
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a path from text takes as long as to read)
+        head = file.read(_AT_ONCE)
+        if len(head) < _AT_ONCE:
+            return hashlib.sha256(head).hexdigest()
+        file.seek(0)
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -16,7 +16,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,6 +31,7 @@ _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
 _PACKED = (".gz", ".xz", ".zst")
 # What a record can hold as a level of a factor; the ingest refuses another one.
 _KINDS = {one.name: (type(None), int, *((float,) if one.numeric else (str, list))) for one in TABLE}
+_UNKNOWN = dict.fromkeys(FACTORS)  # in the order in which rows are compared
 _DAY, _DAYS = 86_400, 3  # s, and the fewest days of a history
 _LAST = 1e11  # s; what follows is no time
 _METERS = "power"  # a log in a run's own folder is called so
@@ -189,14 +189,19 @@ def records(campaign: str, base: Path) -> CampaignRecords:
     """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
     rows, twice = dict[tuple[Any, ...], Row](), False
     number, profiles, meters = 0, False, "power" in _declared(campaign, base)
-    for folder in sorted((raw(campaign, base) / "runs").glob("*"), key=attrgetter("name")):
-        path = folder / RECORD
+    runs = raw(campaign, base) / "runs"
+    folders: list[str] = []
+    with contextlib.suppress(OSError):  # not there, or not to be listed
+        folders = sorted(os.listdir(runs))  # noqa: PTH208 (of thousands)
+    for name in folders:
+        folder = f"{runs}/{name}"
+        path = f"{folder}/{RECORD}"
         row = _row(path)
-        number += row is not None or path.is_file()
+        number += row is not None or os.path.isfile(path)  # noqa: PTH113
         if row is None:
             continue
         if not (profiles and meters):
-            names = [_unpacked(name) for name in os.listdir(folder)]  # noqa: PTH208 (of thousands)
+            names = [_unpacked(name) for name in os.listdir(folder)]  # noqa: PTH208
             profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
             meters = meters or any(name.startswith(_METERS) for name in names)
         first = rows.setdefault(tuple(row.values()), row)
@@ -210,14 +215,15 @@ def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _row(path: Path) -> Row | None:
+def _row(path: str) -> Row | None:
     """Read the factors of a run; None if there is no record, or the run has failed."""
     record = read_json(path)
     record |= {name: record[alias] for alias, name in ALIASES.items() if alias in record}
-    damaged = any(type(record.get(name)) not in kinds for name, kinds in _KINDS.items())
+    stated = {name: value for name, value in record.items() if name in _KINDS}
+    damaged = any(type(value) not in _KINDS[name] for name, value in stated.items())
     if not record or damaged or record.get("exit_code") or record.get("reason"):
         return None
-    row = {factor: _level(record.get(factor)) for factor in FACTORS}
+    row = _UNKNOWN | {name: _level(value) for name, value in stated.items()}
     plain = {"profiler": row["profiler"] or "none", "tuning": row["tuning"] or "untuned"}
     start = record.get("start")
     day = int(start // _DAY) if isinstance(start, (int, float)) and 0 <= start < _LAST else None
