@@ -112,6 +112,18 @@ def test_workflow__what_all_runs_ask_alike_is_no_function(changed: Changed, base
         assert common.items() <= asked.items()
 
 
+@pytest.mark.parametrize("build", [False, True])
+def test_workflow__knows_if_any_run_needs_a_program_that_is_built(
+    changed: Changed, base: Path, build: bool
+) -> None:
+    own = "{programs: {ompi: /opt/alpha/ompi, mpich: /opt/alpha/mpich}, "
+    changed(*([(own, "{build: proxy, ")] if build else []), file="clusters/paper")
+    workflow.plan.cache_clear()
+    assert workflow.builds("c", base) is build
+    needed = [workflow.programs("c", run.name, base) for run in workflow.plan("c", base).runs]
+    assert any(needed) is build
+
+
 @pytest.mark.slow
 def test_measure__fails_when_its_last_step_finds_a_run_missing(base: Path, changed: Changed) -> None:
     """The step's output goes through a pipe; a run that its own record calls failed is none."""

@@ -20,7 +20,7 @@ rule measure:
 
 rule run:
     input:
-        program=programs_of_run,
+        program=built_before_runs(),
     output:
         # `update`: if an earlier job leaves a record in the meantime, it is not removed.
         record=update("data/raw/{campaign}/runs/{run}/run.json"),

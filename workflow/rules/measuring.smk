@@ -88,6 +88,14 @@ def programs_of_run(wildcards):
     return ancient(campaigns.programs(MEASURED, wildcards.run, BASE))
 
 
+def built_before_runs():
+    """Return what gives the programs to build before a run, or nothing if no run of the campaign has one."""
+    try:
+        return programs_of_run if MEASURED and campaigns.builds(MEASURED, BASE) else []
+    except BenchbookError:
+        return []
+
+
 @known
 def in_shuffled_order(wildcards):
     return campaigns.priority(campaigns.run_of(MEASURED, wildcards.run, BASE))

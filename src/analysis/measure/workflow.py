@@ -164,6 +164,12 @@ def common(campaign: str, base: Path) -> dict[str, str | int]:
     return {name: value for name, value in asked[0].items() if all(one[name] == value for one in asked)}
 
 
+def builds(campaign: str, base: Path) -> bool:
+    """Tell whether a program has to be built before any run of a campaign."""
+    found = plan(campaign, base)
+    return any(found.declared.launch.applications[run.application].build for run in found.runs)
+
+
 def programs(campaign: str, name: str, base: Path) -> list[str]:
     """Return the programs that have to be built before a run."""
     declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
