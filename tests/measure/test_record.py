@@ -125,6 +125,20 @@ def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> Non
     }
 
 
+def test_record__a_head_that_was_cut_costs_its_run_and_nothing_else(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What has the run's name and its job is gone: the note of its start makes the failed attempt."""
+    shutil.copytree(work, left := work.with_name("pair-r02"))
+    for folder in (work, left):
+        os.truncate(folder / "1" / folders.HEAD, 70)
+    launch.recover(left)
+    assert record.main(["end", str(work)]) == 1
+    assert capsys.readouterr().err == "no .job.json that can be read says what was measured\n"
+    assert not (work.exists() or left.exists())
+    assert told(tmp_path) == {}
+
+
 def test_record__a_run_that_another_job_measured_meanwhile_is_no_failure(
     work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,9 +83,13 @@ def reserve(base: Path, campaign: str, run: str) -> Path:
 def jobs(work: Path) -> list[Path]:
     """Return the folders of a run's jobs that are still to be recorded, in their order.
 
-    The head goes before a job's folder is moved, its record is there by then.
+    The head goes before a job's folder is moved, its record is there by then. Of jobs at once one of whose
+    heads was cut none can be recorded.
     """
-    parts = {path.parent for name in (HEAD, RECORD) for path in work.glob(f"[0-9]*/{name}")}
+    heads = list(work.glob(f"[0-9]*/{HEAD}"))
+    if not all(map(files.read_json, heads)):
+        return []
+    parts = {path.parent for path in (*heads, *work.glob(f"[0-9]*/{RECORD}"))}
     return sorted(parts, key=lambda path: int(path.name))
 
 

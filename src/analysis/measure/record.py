@@ -196,6 +196,10 @@ def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
     kill. `killed` is the signal that ended the job, `abandoned` why somebody else writes the record.
     """
     base, campaign = work.parents[4], work.parent.name
+    if not folders.jobs(work):  # the last line of its log is the reason of its failed attempt
+        print(f"no {folders.HEAD} that can be read says what was measured", file=sys.stderr)
+        _remove(work)
+        return 1
     try:
         records = json.loads((work / folders.DECIDED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
