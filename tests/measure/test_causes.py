@@ -81,7 +81,7 @@ def test_of__memory_comes_before_what_the_program_printed(tmp_path: Path) -> Non
         ),
         (
             "    Could not find mandatory etc entry (mode=ugo)",
-            "OpenFOAM does not find its folder; set WM_PROJECT_DIR where you submit from",
+            "OpenFOAM does not find its folder; set WM_PROJECT_DIR in 'environment' of openfoam",
         ),
     ],
 )

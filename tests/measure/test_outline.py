@@ -260,6 +260,43 @@ def test_new_campaign__a_variable_is_in_the_script_and_the_record_of_each_run(el
         assert " -x UCX_TLS " in " ".join(job["command"])
 
 
+def test_new_campaign__variables_are_the_campaigns_where_the_cluster_is_there(elsewhere: Path) -> None:
+    before = (elsewhere / "config/clusters/local.yaml").read_text()
+    assert cli.main(["new-campaign", "mine", "--yes", "--cluster=local", "--env=A=1", "--env=A2=b c"]) == 0
+    assert project.load_yaml(project.declaration("mine", elsewhere))["matrix"]["environment"] == {
+        "A": "1",
+        "A2": "b c",
+    }
+    assert (elsewhere / "config/clusters/local.yaml").read_text() == before
+    (run, *_) = planned("mine", elsewhere).runs
+    found = prepare.now(elsewhere, "mine", run.name, ["n1"], [])
+    assert {"A": "1", "A2": "b c"}.items() <= found["environment"].items()
+
+
+@pytest.mark.parametrize(
+    ("program", "folder"),
+    [
+        ("usr/bin/icoFoam", "usr/share/openfoam"),
+        ("foam/platforms/gcc/bin/icoFoam", "foam"),
+        ("b/icoFoam", ""),
+    ],
+    ids=["Debian", "from source", "unknown"],
+)
+def test_new_campaign__openfoams_folder_is_found_from_where_its_program_is(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, program: str, folder: str
+) -> None:
+    monkeypatch.delenv("WM_PROJECT_DIR", raising=False)
+    for name in (program, "usr/share/openfoam/etc/controlDict", "foam/etc/controlDict"):
+        (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
+        (elsewhere / name).touch(mode=0o755)
+    flags = ["--application=openfoam", f"--binary={elsewhere / program}", "--input=config"]
+    assert cli.main(["new-campaign", "mine", "--yes", *flags, "--scontrol=nodes.txt", "--nodes=2"]) == 0
+    (run, *_) = planned("mine", elsewhere).runs
+    found = prepare.now(elsewhere, "mine", run.name, ["n1", "n2"], [])
+    assert found["environment"].get("WM_PROJECT_DIR", "") == (str(elsewhere / folder) if folder else "")
+    assert found["jobs"][0]["command"].count("WM_PROJECT_DIR") == 1
+
+
 @pytest.mark.parametrize(
     ("flags", "cells", "cluster"),
     [
@@ -303,7 +340,6 @@ def test_new_campaign__files_pass_the_plan(
         ("--application hpcg --case nx9", "hpcg has no case 'nx9'; known: nx16"),
         ("--env UCX_TLS", "--env: 'UCX_TLS' sets no variable; write it like UCX_TLS=tcp,self"),
         ("--env 1X=2", "--env: '1X=2' sets no variable"),
-        ("--cluster local --env A=1", "--env: config/clusters/local.yaml is there and stays as it is; set"),
         ("--scontrol missing.txt", "missing.txt:0: No such file"),
         ("--scontrol nodes.txt --partition big", "there are batch"),
     ],

@@ -135,7 +135,8 @@ def test_record__a_head_that_was_cut_costs_its_run_and_nothing_else(
     launch.recover(left)
     assert record.main(["end", str(work)]) == 1
     assert capsys.readouterr().err == "no .job.json that can be read says what was measured\n"
-    assert not (work.exists() or left.exists())
+    assert not work.exists()
+    assert not left.exists()
     assert told(tmp_path) == {}
 
 

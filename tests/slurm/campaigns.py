@@ -184,9 +184,9 @@ def job_of(work: Path) -> str:
     return str(json.loads((work / ".owner.json").read_text(encoding="utf-8"))["job_id"])
 
 
-def records(base: Path) -> dict[str, dict[str, Any]]:
+def records(base: Path, campaign: str = "few") -> dict[str, dict[str, Any]]:
     """Return the records that are there, by folder."""
-    found = sorted((base / "data/raw/few/runs").glob("*/run.json"))
+    found = sorted((base / "data/raw" / campaign / "runs").glob("*/run.json"))
     return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base import project as project_
 from analysis.measure import workflow
 from analysis.measure.executor import start_command
 
@@ -282,8 +283,14 @@ def benchbook(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_books__a_crate_is_repeated_on_another_cluster_and_compared(
     cluster: SlurmCluster, project: Path, tmp_path: Path
 ) -> None:
-    """Four runs on two nodes; the other cluster has two nodes, and calls its MPI library otherwise."""
+    """Four runs on two nodes; the other cluster has two nodes, and calls its MPI library otherwise.
+
+    Variables of the first go with them, but for a path and for one that the other cluster sets itself.
+    """
     use_factors(project, 2, repeats=4)
+    path, own = project / "config/campaigns/few.yaml", "OMPI_MCA_btl_tcp_if_include: 10.77.0.0/24"
+    mine = "{NOTE: it's mine, ROUNDS: 7, TABLE: /opt/table, PYTHONNOTE: 1, " + own + "}"
+    path.write_text(path.read_text().replace("matrix:", f"matrix:\n  environment: {mine}"))
     shutil.copy(ROOT / "CITATION.cff", project)
     status, said = finish(start(cluster, project), 200)
     assert status == 0, said
@@ -312,6 +319,12 @@ def test_books__a_crate_is_repeated_on_another_cluster_and_compared(
     assert "few-on-second: all 4 runs of the matrix are there" in said
     done = benchbook(other, "compare", "few", "few-on-second", "--json")
     assert done.returncode in (0, 3), done.stderr
+    carried = {"NOTE": "it's mine", "ROUNDS": 7}
+    content = project_.load_yaml(other / "config/campaigns/few-on-second.yaml")
+    assert content["matrix"]["environment"] == carried
+    for record in campaigns.records(other, "few-on-second").values():
+        assert record["environment"].items() >= {"NOTE": "it's mine", "ROUNDS": "7"}.items()
+        assert not {"TABLE", "PYTHONNOTE"} & set(record["environment"])
     assert "in 1 cell)" in json.loads(done.stdout)["summary"]
 
 

@@ -155,6 +155,10 @@ Name = Annotated[
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Text = Annotated[Line, StringConstraints(min_length=1), Field(description="one line of text")]
+Environment = Annotated[
+    dict[Variable, Line | int | float],
+    Field(description="names of variables with their values, one line of text or a number"),
+]
 Number = int | float  # is written as it stands in the file: 6 does not become 6.0
 Positive = Annotated[float, Field(gt=0)]
 Evidence = Literal["measured", "published", "simulated", "modelled", "reported", "synthetic"]

@@ -1,6 +1,7 @@
 """``benchbook repeat``: a campaign that repeats on your cluster what an RO-Crate was measured by."""
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,11 @@ from analysis.provenance.crate import METADATA, SOURCES
 from analysis.readers.run import ended_well, records
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import DEFAULTS
+from analysis.schema.stated import section
 
+# Variables by which a shell, a loader or an interpreter finds what it runs; values that begin with a path.
+_OF_A_MACHINE = re.compile(r"^(LD_|PYTHON|PERL|SLURM|SBATCH|BASH_|ENV$|IFS$)|PATH")
+_A_PATH = re.compile(r"(^|[^\w.])[~/]")
 _MOST = 4 << 30  # B that a crate may expand to
 
 
@@ -28,7 +33,8 @@ def repeat(crate: str, *, cluster: str, name: str, levels: Sequence[str] | None)
     """Write the campaign that repeats a crate's runs, and the crate's own campaign if it is not here.
 
     Of a stranger's files those of the campaign and its applications are used, which hold names, numbers and
-    arguments; programs and paths are those of your cluster. `levels` are ``FACTOR=THEIRS:MINE``.
+    arguments, and the variables of its runs; programs and paths are those of your cluster. `levels` are
+    ``FACTOR=THEIRS:MINE``.
     """
     base = project.here()
     renamed = dict(map(_renamed, levels or ()))
@@ -58,7 +64,8 @@ def _repeat(
     try:
         made += _applications(archive, base, {str(run["application"]) for run in runs})
         made += _unpack(archive, crate, source, base)
-        out, left = repeated(name, source, runs, cluster, renamed)
+        variables = _variables(archive, source, {str(run["application"]) for run in runs})
+        out, left = repeated(name, source, runs, cluster, renamed, variables)
         written(name, out, base)
     except ConfigError:
         for path in made:
@@ -106,6 +113,31 @@ def _runs(archive: zipfile.ZipFile, crate: str) -> Iterator[dict[str, Any]]:
             extra = json.loads(record["extra"])
             if ended_well(record["exit_code"], extra) and not extra.get("reason"):
                 yield record
+
+
+def _variables(archive: zipfile.ZipFile, source: str, names: set[str]) -> dict[str, Any]:
+    """Return the variables that a crate's campaign, and its cluster for these applications, set for its runs.
+
+    None that chooses programs or libraries, and no path: those are of your cluster.
+    """
+    matrix = section(_document(archive, f"campaigns/{source}.yaml"), "matrix")
+    launch = section(_document(archive, f"clusters/{matrix.get('cluster')}.yaml"), "launch")
+    sites = [section(launch, "applications", name, "environment") for name in sorted(names)]
+    given = {name: value for part in (*sites, section(matrix, "environment")) for name, value in part.items()}
+    return {
+        name: value
+        for name, value in given.items()
+        if not (_OF_A_MACHINE.search(str(name)) or _A_PATH.search(str(value)))
+    }
+
+
+def _document(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    """Return what a file of the configuration in a crate says; empty without one."""
+    try:
+        found = yaml.safe_load(archive.read(f"{SOURCES}/config/{name}"))
+    except (KeyError, ValueError, yaml.YAMLError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _applications(archive: zipfile.ZipFile, base: Path, names: set[str]) -> list[Path]:

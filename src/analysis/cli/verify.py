@@ -177,11 +177,11 @@ def _sources(base: Path, campaign: str, declared: dict[str, Any], folder: Path) 
     names = [f"config/campaigns/{campaign}.yaml"]
     names += [f"config/applications/{name}.yaml" for name in {str(one.get("application")) for one in found}]
     if "matrix" in declared:
-        cluster = f"config/clusters/{declared['matrix'].get('cluster')}.yaml"
-        if secret := _secret(document(base / cluster) if (base / cluster).is_file() else {}):
-            print(f"{cluster}: not in the crate: {secret!r} looks like a secret", file=sys.stderr)
-        else:
-            names.append(cluster)
+        names.append(f"config/clusters/{declared['matrix'].get('cluster')}.yaml")
+        for name in (names[0], names[-1]):
+            if secret := _secret(document(base / name)):
+                print(f"{name}: not in the crate: {secret!r} looks like a secret", file=sys.stderr)
+                names.remove(name)
         names += [str(path.relative_to(base)) for path in base.glob("workflow/Snakefile")]
         names += [str(path.relative_to(base)) for path in base.glob("workflow/rules/*.smk")]
     return {name: base / name for name in sorted(names) if (base / name).is_file()}

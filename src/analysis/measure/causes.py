@@ -22,7 +22,7 @@ _CAUSES = {
     "this MPI library lacks one-sided memory here; docs/measure.md has the --env that gives it": re.compile(
         r"ARMCI assert fail"
     ),
-    "OpenFOAM does not find its folder; set WM_PROJECT_DIR where you submit from": re.compile(
+    "OpenFOAM does not find its folder; set WM_PROJECT_DIR in 'environment' of openfoam": re.compile(
         r"Could not find mandatory etc entry"
     ),
     "the program's own error": re.compile(r"^ERROR: "),

@@ -246,14 +246,18 @@ class Checker:
         if mpi.family == "charm" and site and site.container:
             what = f"{name} is in a container, and {job['mpi']!r} starts it by charmrun"
             return what, "charmrun looks for the program outside: give its path there"
-        secret = set(self._declared.application(name).forward)
-        parts = [(("launch",), launch.environment), (own, mpi.environment)]
-        parts += [(("launch", "applications", name), site.environment)] if site else []
-        for place, environment in parts:
+        application = self._declared.application(name)
+        # The path of a folder is written down where it is known.
+        secret = set(application.forward) - {application.folder.variable if application.folder else ""}
+        parts: list[tuple[Declaration[Any], Where, Mapping[str, Any]]]
+        parts = [(cluster, ("launch",), launch.environment), (cluster, own, mpi.environment)]
+        parts += [(cluster, ("launch", "applications", name), site.environment)] if site else []
+        parts += [(self._declared.campaign, ("matrix",), self._declared.matrix.environment)]
+        for file, place, environment in parts:
             for variable in sorted(secret & set(environment)):
                 what = f"{variable} is not to be written down"
                 remedy = "set it where you submit from: records contain what is in this file"
-                self._note((*place, "environment", variable), what, remedy, cluster)
+                self._note((*place, "environment", variable), what, remedy, file)
         return None
 
     def _unfit_cores(self, job: Mapping[str, Any]) -> tuple[str, str] | None:

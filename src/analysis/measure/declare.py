@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, create_model
 
 from analysis.base import files, models, project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import Line, M, Maybe, Model, Name, Text, Variable
+from analysis.base.models import Environment, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
 from analysis.base.words import Level
 from analysis.base.workers import Workers
@@ -32,10 +32,6 @@ SlurmWord = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._:&|,*-]*$"),
     Field(description="a word as Slurm takes it for a partition, an account or a constraint"),
-]
-Environment = Annotated[
-    dict[Variable, Line | int | float],
-    Field(description="names of variables with their values, one line of text or a number"),
 ]
 Modules = Annotated[list[Text], Field(description="a list of environment modules")]
 Options = Annotated[list[Text], Field(description="a list of options of the launcher")]

@@ -148,11 +148,13 @@ def repeated(
     runs: Sequence[Mapping[str, Any]],
     own: str = "",
     renamed: Mapping[tuple[str, str], str] | None = None,
+    variables: Mapping[str, Any] | None = None,
 ) -> tuple[Outline, Counter[str]]:
     """Outline the campaign that repeats runs of another one; return it, and what it leaves out and why.
 
-    `renamed` has your own levels, by factor and level of the records. Without a cluster of your `own` a file
-    of one is outlined too. Raises ConfigError if no run can be repeated.
+    `renamed` has your own levels, by factor and level of the records, `variables` those that its runs had:
+    one that your cluster's file sets stays as it is there. Without a cluster of your `own` a file of one is
+    outlined too. Raises ConfigError if no run can be repeated.
     """
     base = project.root()
     on = own or name
@@ -172,13 +174,26 @@ def repeated(
         subset = _cell_subset(number, cell, math.ceil(count / int(cell["concurrent_jobs"] or 1)), {})
         subsets.append({**subset, "why": f"as it was measured in {source}"})
     content = campaign(f"{source} repeated on {on}", on, MIN_REPEATS, subsets)
+    mine = _set_in(project.load_yaml(place)) if place.is_file() else set()
+    carried = {variable: value for variable, value in (variables or {}).items() if variable not in mine}
+    content["matrix"] |= {"environment": carried} if carried else {}
     out = Outline({project.declaration(name, base): _REPEATING.format(name=name) + as_yaml(content)})
+    out.notes += [f"took: {variable}={value}, as the runs had it" for variable, value in carried.items()]
     if not place.is_file():
         file = f"config/clusters/{on}.yaml"
         out.todo.append(f"{file}: cores, memory, partition and launchers")
         libraries = list(dict.fromkeys(str(run["mpi"]) for run in runs if is_known(run["mpi"])))
         out.files[place] = _CLUSTER + as_yaml(_cluster_of(subsets, libraries, base, out, file))
     return out, left
+
+
+def _set_in(content: Any) -> set[str]:
+    """Return the variables that a cluster's file sets, anywhere in it."""
+    if not isinstance(content, dict):
+        return set()
+    own = content.get("environment")
+    found = set(map(str, own)) if isinstance(own, dict) else set()
+    return found.union(*(_set_in(value) for value in content.values()))
 
 
 # The factors of which a matrix has to name a level where the cluster has any.

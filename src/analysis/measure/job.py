@@ -150,7 +150,7 @@ class _Parts:
             parts.append({"SLURM_OVERLAP": 1})
         parts += [self.declared.launch.environment, self.mpi.environment]
         parts += [level.environment for level in self.levels]
-        parts += [self.tuning.environment, self.site.environment]
+        parts += [self.tuning.environment, self.site.environment, self.declared.matrix.environment]
         parts += [PROFILERS.get(self.run.factors["profiler"], {})]
         parts += [self.profiler.environment] if self.profiler else []
         return {name: _text(value) for part in parts for name, value in part.items()}

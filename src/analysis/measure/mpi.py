@@ -94,7 +94,7 @@ def _srun(shape: JobSize) -> list[str]:
 def _openmpi(shape: JobSize, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     where = f"ppr:{shape.ranks_per_node}:node" + (":oversubscribe" if shape.oversubscribed else "")
     words = ["-np", str(shape.ranks), "--map-by", where, "--bind-to", "none"]
-    for name in (*environment, *forward):
+    for name in dict.fromkeys((*environment, *forward)):
         if not name.startswith(_FORWARDED):
             words += ["-x", name]
     return words

@@ -1,5 +1,6 @@
 """A new campaign as files: its own, its cluster's and, of an unknown program, its application's."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from analysis.datasets.witnesses.marks import mpi_libraries
 from analysis.measure import record
 from analysis.measure.declare import Family
 from analysis.measure.nodes import Kind, usual_counts
-from analysis.schema.applications import Application, ApplicationLaunch
+from analysis.schema.applications import Application, ApplicationLaunch, FolderBeside
 
 # How the name of a library begins -> its family; any other is taken as the last.
 _FAMILIES: dict[str, Family] = {
@@ -143,10 +144,6 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
         wanted, kind = _found(wanted, kind, of, base, out)
     libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
     if wanted.cluster and path.is_file():
-        if wanted.environment:
-            what = f"{_source(path)} is there and stays as it is"
-            remedy = f"set the variables there, under 'environment' of {wanted.application}"
-            raise ConfigError.at("--env", 0, what, remedy)
         there = project.load_yaml(path).get("launch", {})
         libraries = list(wanted.mpi or list(there.get("mpi", {}))[:1])
         kind = replace(kind, nodes=int(there.get("nodes", 1)))
@@ -161,6 +158,7 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
         wanted.repeats,
         [_subset(wanted, kind, cases, libraries)],
     )
+    content["matrix"] |= {"environment": dict(wanted.environment)} if wanted.environment else {}
     text = _CAMPAIGN.format(name=wanted.name) + as_yaml(content)
     out.files = {project.declaration(wanted.name, base): text, **out.files, **_readme(wanted, base)}
     return out
@@ -193,6 +191,18 @@ def names_of(application: str, launch: ApplicationLaunch | None, wanted: Wanted)
             text = (Path(wanted.input) / launch.named_in.file).read_text(encoding="utf-8", errors="replace")
             names += re.findall(rf"^\s*{re.escape(launch.named_in.word)}\s+(\w+)", text, re.MULTILINE)
     return names or [application]
+
+
+def folder_of(program: str, wanted: FolderBeside) -> str:
+    """Return the folder next to a program, or next to one above it, that a variable has to name; or nothing.
+
+    What the variable is where the command is given, the job gets from there.
+    """
+    if "/" not in program or wanted.variable in os.environ:
+        return ""
+    above = Path(program).resolve().parents
+    folders = ((one / place).resolve() for one in above for place in wanted.places)
+    return next((str(one) for one in folders if (one / wanted.holds).is_file()), "")
 
 
 def in_path(names: Iterable[str], libraries: Sequence[str] = ()) -> str:
@@ -353,7 +363,9 @@ def cluster(
             out.todo.append(f"{place}: how each {factor} is chosen, its environment or partition")
     launch |= more
     site = _site(wanted, program, place, out)
-    site |= {"environment": dict(wanted.environment)} if wanted.environment else {}
+    if program and program.folder and (found := folder_of(wanted.binary, program.folder)):
+        out.notes.append(f"took: {program.folder.variable}={found}, which is next to the program")
+        site["environment"] = {program.folder.variable: found}
     launch["applications"] = {wanted.application: site}
     facts = list(kind.facts) or [{"what": "CPU, memory, network", "value": "fill in", "source": "data sheet"}]
     return {"title": f"The cluster of {wanted.name}", "facts": facts, "launch": launch}

@@ -49,6 +49,14 @@ class NamedIn(Model):
     word: str
 
 
+class FolderBeside(Model):
+    """A variable that names a folder of the installation: what it holds, and where it is from the program."""
+
+    variable: Variable
+    holds: str = Field(description="a file in the folder, by which it is known")
+    places: list[str] = Field(["."], description="where it is from a folder above the program")
+
+
 class CaseValues(Model, extra="allow"):
     """Names for ${...}; local_size and target_time go into the record."""
 
@@ -97,6 +105,9 @@ class ApplicationLaunch(Model):
     )
     named_in: Maybe[NamedIn] = Field(
         None, description="the input that names the program, such as OpenFOAM's system/controlDict"
+    )
+    folder: Maybe[FolderBeside] = Field(
+        None, description="for new-campaign: the folder that the program looks for by a variable"
     )
     files: Files = Field(
         {}, description="input files that are written for each run, name and content with ${...}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, create_model
 
-from analysis.base.models import Evidence, Line, Maybe, Model, Name, Positive, Several, Unique
+from analysis.base.models import Environment, Evidence, Line, Maybe, Model, Name, Positive, Several, Unique
 from analysis.base.words import Level
 from analysis.schema.factors import BY_NAME, TABLE, Factor
 
@@ -278,6 +278,7 @@ class Matrix(Model):
     seed: int = Field(1, description="of the order in which the runs are submitted")
     repeats: Repeats
     minutes: Maybe[Minutes] = None
+    environment: Environment = Field({})
     factors: Factors = Field({}, validate_default=True)
     exclude: Exclusions = Field([])
     subsets: Annotated[list[Subset], Field(min_length=1)] = Field(

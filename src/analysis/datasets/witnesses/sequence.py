@@ -13,6 +13,7 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.accounts import shared_by, waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
+from analysis.provenance import manifest
 from analysis.schema.stated import IMPORTED
 
 # If more of the accounted jobs have no run, the accounting covers more than the campaign,
@@ -82,7 +83,13 @@ def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
 @witness("job of a run", "the jobs in Slurm's records", grave=False)
 def jobs_without_row(case: Hearing) -> Iterator[Fault]:
     """Find jobs that Slurm's records lack: some of a campaign, or all that Benchbook has measured."""
-    own = [run for run in case.ended if run.account and (case.jobs or run.section("slurm").get("job_name"))]
+    # Slurm is asked when there is a manifest: not after a first try of one run.
+    asked = (case.folder / manifest.NAME).is_file()
+    own = [
+        run
+        for run in case.ended
+        if run.account and (case.jobs or (asked and run.section("slurm").get("job_name")))
+    ]
     named = dict.fromkeys(run.account for run in own)
     gone = [job for job in named if job not in case.jobs]
     if gone and not any(_unlisted(case)):  # which names a few that are gone, each
