@@ -169,7 +169,7 @@ def noted_files(case: Hearing) -> Iterator[Fault]:
 
 
 @witness("files of a run", "files that its record names", grave=False)
-def files_beside(case: Hearing) -> Iterator[Fault]:
+def further_files(case: Hearing) -> Iterator[Fault]:
     """Find files of a run that the job did not leave, by the checksums that Benchbook noted at its end."""
     for run in case.runs:
         outputs = run.section("outputs")

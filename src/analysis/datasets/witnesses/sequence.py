@@ -13,7 +13,6 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.accounts import shared_by, waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
-from analysis.provenance import manifest
 from analysis.schema.stated import IMPORTED
 
 # If more of the accounted jobs have no run, the accounting covers more than the campaign,
@@ -84,7 +83,7 @@ def runs_of_jobs(case: Hearing) -> Iterator[Fault]:
 def jobs_without_row(case: Hearing) -> Iterator[Fault]:
     """Find jobs that Slurm's records lack: some of a campaign, or all that Benchbook has measured."""
     # Slurm is asked when there is a manifest: not after a first try of one run.
-    asked = (case.folder / manifest.NAME).is_file()
+    asked = any(case.folder.glob("MANIFEST*"))
     own = [
         run
         for run in case.ended
