@@ -37,6 +37,17 @@ _REMEDIES |= {errno.EROFS: "make it writable", errno.EFBIG: "allow larger files 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
 RECORD = "run.json"  # what each run states of itself, in its folder
+_FAILED = ".failed-"
+
+
+def attempt(run: str, number: int) -> str:
+    """Return the name of a failed attempt at a run, like ``scaling-0001.failed-2``."""
+    return f"{run}{_FAILED}{number}"
+
+
+def attempted(name: str) -> str:
+    """Return the run that a failed attempt was made at, by its name; nothing for the name of a run."""
+    return name.rpartition(_FAILED)[0]
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -38,7 +38,7 @@ def try_campaign(name: str) -> int:
         code = _measure(name, run, base)
     if not folders.measured(base, name, run.name):
         new = folders.recorded(base, name) - before
-        failed = sorted(one for one in new if one.startswith(f"{run.name}.failed-"))
+        failed = sorted(one for one in new if files.attempted(one) == run.name)
         if not failed:
             what = f"Snakemake ended with {code} and no record was left; its output above says why"
             print(f"job: {MISSING}: {what}; put it right, then try again")

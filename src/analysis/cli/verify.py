@@ -10,7 +10,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import read_json
+from analysis.base.files import attempted, read_json
 from analysis.base.models import known
 from analysis.base.words import counted
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
@@ -119,14 +119,14 @@ def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tup
 
     names = {name for run in all_runs(campaign, project.root()) for name in run.records}
     there = {path.name for path in (folder / "runs").glob("*")}
-    failed = Counter(name.rpartition(".failed-")[0] for name in there)
+    failed = Counter(map(attempted, there))
     missing = []
     for name in sorted(names - there):
         tried = f" ({failed[name]} failed)" if failed[name] else ""
         what = f"is missing{tried}: the matrix declares it"
         remedy = "measure the campaign again: only what is missing will run"
         missing.append(Fault(f"data/raw/{campaign}/runs/{name}", 0, what, remedy))
-    more = sorted(name for name in there - names if ".failed-" not in name)
+    more = sorted(name for name in there - names if not attempted(name))
     if not more:
         return missing, []
     found = f"{len(more)} runs are not in the matrix, {more[0]} the first"

@@ -416,7 +416,8 @@ def outlived(record: Mapping[str, Any], row: Mapping[str, Any]) -> float:
 
 def _run_of(record: Mapping[str, Any]) -> str:
     """Return the run that a record's job was submitted for: jobs at once have the name of the first."""
-    name = str(record.get("attempt_at") or record.get("run", "")).partition(".failed-")[0]
+    name = str(record.get("attempt_at") or record.get("run", ""))
+    name = files.attempted(name) or name
     first, _, number = name.rpartition(".")
     return first if number.isdecimal() and int(record.get("job_of_run") or 0) > 1 else name
 

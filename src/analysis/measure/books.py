@@ -84,7 +84,7 @@ def add_to_manifest(base: Path, campaign: str) -> list[str]:
 def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
     """Return the runs that have become failed attempts, under other names, since a manifest was written."""
     known = {name.split("/")[1] for name in named if name.startswith("runs/")}
-    new = (name for name in folders.recorded(base, campaign) - known if ".failed-" in name)
+    new = filter(files.attempted, folders.recorded(base, campaign) - known)
     records = (folders.record_of(base, campaign, name) for name in new)
     return {str(record["attempt_at"]) for record in records if record.get("retracted")}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base import project
+from analysis.base.files import attempted
 from analysis.base.words import table
 from analysis.measure import folders
 from analysis.measure.declare import load
@@ -114,7 +115,7 @@ def _print_plan(found: MatrixPlan, done: set[str]) -> None:
     left = [run for run in found.runs if run.name not in done]
     print(f"\nmeasured: {len(found.runs) - len(left)} of {len(found.runs)} runs")
     names = {name for run in (*found.runs, *_further(found)) for name in run.records}
-    if more := [name for name in done - names if ".failed-" not in name]:
+    if more := [name for name in done - names if not attempted(name)]:
         print(f"in addition: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
         price = cost(found, left)

@@ -106,7 +106,7 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
         record = files.read_json(path)  # one that cannot be read the ingest names
         # One that has a reason already was left here by a kill between the two steps below.
         why = record.get("reason") or _ended_badly(path.parents[2], record, found)
-        if ".failed-" in name or not why:
+        if files.attempted(name) or not why:
             continue
         failed = retract(path.parent, why)
         lines.append(f"{failed}: failed: {why}")

@@ -225,9 +225,9 @@ def publish(source: Path, base: Path, campaign: str, name: str) -> Path:
 def failed_name(base: Path, campaign: str, name: str) -> str:
     """Return the first free name for a failed attempt at a run."""
     number = 1
-    while (finished(base, campaign) / f"{name}.failed-{number}").exists():
+    while (finished(base, campaign) / files.attempt(name, number)).exists():
         number += 1
-    return f"{name}.failed-{number}"
+    return files.attempt(name, number)
 
 
 def drop_empty(base: Path, campaign: str, name: str) -> None:

@@ -83,7 +83,7 @@ class Observer:
         self._read_done()
         running = {name: one for name, one in running.items() if name not in self._done}
         attempts = frozenset(self._failures()) - self._failed_before
-        bad = {name.rpartition(".failed-")[0] for name in attempts} | abandoned
+        bad = set(map(files.attempted, attempts)) | abandoned
         left = [run for name, run in self.runs.items() if name not in self._done]
         failed = sum(run.name in bad and run.name not in running for run in left)
         good = [attempt for attempt in self._done.values() if attempt is not None]
@@ -113,7 +113,7 @@ class Observer:
 
     def _failures(self) -> Iterable[str]:
         found = _names(folders.finished(self._base, self._campaign))
-        return [name for name in found if name.rpartition(".failed-")[0] in self.runs]
+        return [name for name in found if files.attempted(name) in self.runs]
 
     def _read_done(self) -> None:
         """Read the records that are new; a folder without one is where Snakemake waits for it."""

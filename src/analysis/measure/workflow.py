@@ -198,7 +198,7 @@ def failures(campaign: str, base: Path, states: Mapping[str, str] | None = None)
 
     `states` are Slurm's of jobs: what the job itself did not see, like a lack of memory.
     """
-    failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
+    failed = sorted(filter(files.attempted, folders.recorded(base, campaign)))
     lines = []
     for name in failed[-20:]:
         record = folders.record_of(base, campaign, name)

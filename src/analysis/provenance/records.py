@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import RECORD, read_bytes
+from analysis.base.files import RECORD, attempted, read_bytes
 from analysis.readers.run import ended_well, records
 
 # What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
@@ -86,7 +86,7 @@ def _identity(record: Record, source: str, run: str, campaign: str, evidence: st
         if record[name] and wanted and record[name] != wanted:
             what = f"says {name} {record[name]!r}, but {what} {wanted!r}"
             yield Fault(source, 0, what, "put the run where it belongs")
-    if ".failed-" in run and _succeeded(record):
+    if attempted(run) and _succeeded(record):
         what = "is a failed attempt by its name, and its record gives no reason"
         yield Fault(source, 0, what, "put the reason back: without one the run counts")
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
+from analysis.base.files import attempted
 from analysis.datasets.witnesses.accounts import shared_by, waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.stated import IMPORTED
@@ -176,7 +177,7 @@ def order_and_start(case: Hearing) -> Iterator[Fault]:
     """
     runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated]
     runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
-    again = any(".failed-" in run.name for run in runs)
+    again = any(attempted(run.name) for run in runs)
     for run, other in ([] if again else _out_of_turn(runs)) or _out_of_turn(*_sharing(runs)):
         began, before = (str(one.row["start"].astype("datetime64[s]")) for one in (run, other))
         what = f"is number {run.row['order']} in order and began at {began} UTC"
