@@ -510,16 +510,24 @@ def test_finish__a_later_end_is_told_from_an_attempt_of_the_same_job(base: Path)
     assert finish.mark_failed(base, "c", found) == [f"{name}.failed-2: failed: Slurm says CANCELLED"]
 
 
-@pytest.mark.parametrize(("elapsed", "paused"), [("26", 0), ("20", 6)])
-def test_finish__a_run_whose_job_was_suspended_counts_no_more(base: Path, elapsed: str, paused: int) -> None:
-    """Slurm's Elapsed lacks the time of a suspension, start and end do not: 26 s lie between them."""
+@pytest.mark.parametrize(
+    ("elapsed", "own", "paused"), [("26", {}, 0), ("20", {}, 6), ("20", {"resumed": 0}, 0)]
+)
+def test_finish__a_run_whose_job_was_suspended_counts_no_more(
+    base: Path, elapsed: str, own: dict[str, int], paused: int
+) -> None:
+    """Slurm's Elapsed lacks the time of a suspension, start and end do not: 26 s lie between them.
+
+    A run that has counted itself that it was not stopped stays: another one of its job was.
+    """
     name = workflow.plan("c", base).runs[0].name
     comment = f"rule_run_wildcards_c_{name}"
     names = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0, "comment": comment}
-    put(base, name, job_id="7", reason="", start=1795220852.0, end=1795220876.0, slurm=names)
+    times = {"start": 1795220852.0, "end": 1795220876.0, "accounting": own}
+    put(base, name, job_id="7", reason="", slurm=names, **times)
     more = {"Comment": comment, "End": clock(1795220877), "ElapsedRaw": elapsed}
-    own = row(State="COMPLETED", **more)
-    found = accounting.Account("c", states={"7": "COMPLETED"}, rows={"7": [own]})
+    rows = [row(State="COMPLETED", **more)]
+    found = accounting.Account("c", states={"7": "COMPLETED"}, rows={"7": rows})
     said = [f"{name}.failed-1: failed: its job was suspended for {paused} s"] if paused else []
     assert finish.mark_failed(base, "c", found) == said
     assert folders.measured(base, "c", name) == (not paused)

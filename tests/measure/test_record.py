@@ -125,6 +125,26 @@ def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("at", "killed", "counted"),
+    [("101.5", "", 1), ("101.5 102", "", 2), ("99.9", "", 0), ("103.5", "", 0), ("102.5", "102.6", 0)],
+    ids=["while it ran", "twice", "before", "after", "with the end that Slurm asked for"],
+)
+def test_record__a_run_that_was_stopped_and_went_on_is_none(
+    work: Path, tmp_path: Path, at: str, killed: str, counted: int
+) -> None:
+    for number in ("1", "2"):
+        (work / number / ".clock").write_text("100.5\n103\n0m0.1s 0m0.1s\n0m0.1s 0m0.1s\n", encoding="ascii")
+    (work / ".resumed").write_text(at.replace(" ", "\n"), encoding="ascii")
+    (work / ".killed").write_text(killed, encoding="ascii")
+    record.end(work)
+    names = [f"pair-r01{end}{'.failed-1' * bool(counted)}" for end in ("", ".2")]
+    why = "its job was suspended while it ran" * bool(counted)
+    assert told(tmp_path) == {name: (name, why) for name in names}
+    written = json.loads((folders.finished(tmp_path, "c") / names[0] / "run.json").read_text())
+    assert written["accounting"]["resumed"] == counted
+
+
 def test_record__a_head_that_was_cut_costs_its_run_and_nothing_else(
     work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

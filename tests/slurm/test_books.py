@@ -202,6 +202,40 @@ def test_books__many_short_runs_share_a_job(
     assert said.count("has been submitted with SLURM jobid") == 1
 
 
+def test_books__of_a_shared_job_that_was_suspended_one_run_is_measured_again(
+    cluster: SlurmCluster, project: Path
+) -> None:
+    """Of three runs in one job the second was stopped for some seconds; the others have not noticed."""
+    some = (("partition: bench", "partition: batch\n  exclusive: false\n  runs_per_job: 3"),)
+    use_program(project, "#!/bin/sh\nsleep 8\n" + RESULT.format(ranks=1), *some)
+    use_factors(project, repeats=3)
+    process = start(cluster, project)
+
+    def begun() -> set[str]:
+        return {path.parents[2].name for path in (project / campaigns.RUNNING).glob("*/1/.binding/0")}
+
+    until("the first run", lambda: bool(records(project)), seconds=90)
+    ((first, record),) = records(project).items()
+    until("the second run", lambda: begun() - {first}, seconds=30, every=0.2)
+    (second,) = begun() - {first}
+    job = record["job_id"].partition(":")[0]
+    cluster.run(["scontrol", "suspend", job])
+    time.sleep(6)
+    cluster.run(["scontrol", "resume", job])
+    status, said = finish(process, 200)
+    assert status == 1
+    found = records(project)
+    assert {name: one["reason"] for name, one in found.items() if one["reason"]} == {
+        f"{second}.failed-1": "its job was suspended while it ran"
+    }
+    assert f"failed attempt: {second}.failed-1: its job was suspended while it ran" in said
+    status, said = finish(start(cluster, project), 200)
+    assert status == 0, said
+    again = records(project)
+    assert {name: one for name, one in again.items() if name in found} == found
+    assert set(again) - set(found) == {second}
+
+
 def test_books__a_run_that_outlives_its_shared_job_is_measured_again(
     cluster: SlurmCluster, project: Path
 ) -> None:

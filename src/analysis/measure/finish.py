@@ -17,7 +17,7 @@ from analysis.measure.books import add_to_manifest, kept, stopped
 from analysis.measure.layout import KEPT
 from analysis.measure.record import retract
 from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
-from analysis.schema.stated import job_of
+from analysis.schema.stated import job_of, section
 
 _PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
 
@@ -120,7 +120,8 @@ def _ended_badly(raw: Path, record: Mapping[str, Any], found: Account) -> str:
     if state is None or _other(raw, record, row := found.rows[job][0], found.campaign):
         return ""
     if state == "COMPLETED":
-        paused = accounting.suspended(row)
+        # The job itself has counted whether it was while this run was measured.
+        paused = 0 if "resumed" in section(record, "accounting") else accounting.suspended(row)
         return f"its job was suspended for {paused:.0f} s" if paused else ""
     said = f"Slurm says {named_user(state)}"
     if not accounting.shares(record):

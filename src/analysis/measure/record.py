@@ -37,6 +37,7 @@ if ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(size)) ==
 HIDDEN = "(hidden)"
 # Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
 SLACK = 10.0
+CONT_AND_TERM = 2.0  # s between the two signals with which Slurm ends a job
 _PROBE = 65_536  # B
 _LARGEST = 1 << 28  # B of a file whose checksum takes no more than a second
 _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
@@ -255,8 +256,11 @@ def _judged(
     killed = f"{killed} ({causes.of_signal()})" if killed else ""
     for name, record in records.items():
         # What failed before the signal came has failed by itself, by the clock that nobody sets.
-        signal = killed if (_uptimes(work / name / ".clock")[1] or at) >= at - SLACK else ""
+        began, ended = _uptimes(work / name / ".clock")
+        signal = killed if (ended or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned, lost=lost)
+        paused = record["accounting"]["resumed"] = _resumed(work, began, ended, at)
+        found = found or "its job was suspended while it ran" * bool(paused)
         record["reason"] = found or _meanwhile(base, campaign, record["run"])
     if bad := [record for record in records.values() if record["reason"]]:
         first = bad[0]["reason"]
@@ -264,6 +268,14 @@ def _judged(
         for record in records.values():
             record["reason"] = record["reason"] or why
     return records
+
+
+def _resumed(work: Path, began: float | None, ended: float | None, killed: float) -> int:
+    """Count how often a job of the run went on after a stop, by its node's clock; `killed` is its TERM."""
+    times = map(_number, _text(work / ".resumed").split())
+    # Slurm lets a job go on right before it tells it to end.
+    own = [one for one in times if one and not 0 <= killed - one < CONT_AND_TERM]
+    return sum(began <= one <= ended for one in own) if began and ended else 0
 
 
 def _meanwhile(base: Path, campaign: str, name: str) -> str:

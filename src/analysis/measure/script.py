@@ -77,6 +77,8 @@ stop() {
 }
 trap 'stop TERM' TERM
 trap 'stop INT' INT
+# Who was stopped, as a job is that Slurm suspends, gets this when it goes on.
+trap 'uptime >>.resumed' CONT
 
 if record begin .; then
 ${sampler_start}
