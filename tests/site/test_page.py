@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
-from analysis.site.page import PageContent, PageInput, active, inputs, loads, read
+from analysis.site.page import PageContent, PageInput, active, inputs, loads, read, terms
 from tests.site import mock as site_mock
 
 
@@ -197,3 +197,10 @@ def test_read__refuses_what_is_no_notebook(tmp_path: Path, content: str | None) 
 )
 def test_loads__tells_loads_from_links(html: str, found: list[str]) -> None:
     assert loads(html) == found
+
+
+def test_terms__topics_panels_and_the_names_of_levels() -> None:
+    panel = {"title": "Latency", "what": "latency", "names": {"azure/aks": "Azure, Kubernetes"}}
+    entry = {"topics": ["links"], "parameters": {"panels": [panel, panel]}}
+    assert terms(entry) == "links Latency latency Azure, Kubernetes"
+    assert terms({"parameters": {"variable": ""}}) == ""

@@ -16,7 +16,7 @@ from analysis.estimates.contents import load_config
 from analysis.schema.campaigns import CampaignFile
 from analysis.site import search
 from analysis.site.build import Front, build
-from analysis.site.page import PageInput
+from analysis.site.page import PageInput, terms
 from analysis.site.provenance import Provenance
 from tests.browser import CHROMIUM, Browser
 from tests.site import mock as site_mock
@@ -87,10 +87,37 @@ QUERIES = [
     ("how much power does a server draw", "server-watts.html"),
     ("HPL efficiency", "hpl-by-link.html"),
     ("do I need a faster network", "interconnect.html"),
+    ("how many ranks per node", "docs/how-to.html#how-many-ranks-per-node"),
+    ("weak scaling", "hpcg-by-others.html"),
+    ("Kubernetes overhead", "cloud-links.html"),
+    ("25 gigabit Ethernet", "roce-links.html"),
+    ("25GbE", "roce-links.html"),
+    ("how many nodes should I buy", "docs/how-to.html#how-many-nodes-should-i-buy"),
+    ("Omni-Path vs InfiniBand", "steps-scaling.html"),
+    ("AWS EFA", "crash-scaling.html"),
+    ("energy to solution", "cpu-frequency-energy.html"),
+    ("nvidia-smi power log", "docs/formats.html#logs-of-gpus-and-of-monitoring-systems"),
+    ("confidence interval", "docs/glossary.html#numbers"),
+    ("why cannot tell", "docs/how-to.html#why-does-it-say-cannot-tell"),
+    ("is SHARP worth it", "sharp-allreduce.html"),
+    ("noise between runs", "vm-hpcg-repeats.html"),
+    ("GitHub Pages", "docs/how-to.html#publish-the-site"),
+    ("GROMACS nodes", "steps-scaling.html"),
+    ("predict my job on another interconnect", "docs/model.html#your-own-job-on-another-link"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
     ("parallel file system", "docs/measure.html"),
+    ("power cap", "docs/measure.html"),
+    ("burst buffer", "docs/measure.html"),
+]
+# What no page has all words of.
+NEAREST = [
+    ("strong scaling OpenFOAM", "openfoam-scaling.html"),
+    ("Singularity containers slow down", "docs/measure.html"),
+    ("half populated nodes", "vasp-placement.html"),
+    ("cluster slower after upgrade", "docs/tutorial.html#after-an-upgrade"),
+    ("air-gapped install", "docs/how-to.html#install-without-a-network"),
 ]
 
 
@@ -160,6 +187,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 (),
                 entry.get("group", ""),
                 "; ".join(hardware[one] for one in project.as_list(entry, "campaign")),
+                terms(entry),
             )
         )
     topics = {entry["name"]: entry.get("topics", ()) for entry in config["pages"]}
@@ -192,6 +220,12 @@ def test_search__first_hit(browser: Browser, text: str, first: str) -> None:
     assert exact
     assert hits[0] == first
     assert len(hits) <= 15
+
+
+@pytest.mark.parametrize(("text", "first"), NEAREST)
+def test_search__nearest_has_the_rare_words(browser: Browser, text: str, first: str) -> None:
+    exact, hits = found(browser, text)
+    assert (exact, hits[0]) == (False, first)
 
 
 def test_search__says_what_is_not_measured_unless_a_page_speaks_of_it(browser: Browser) -> None:

@@ -31,7 +31,7 @@ class PageInput:
     The short title is for the navigation; if empty, the notebook's first heading is used. A title that ends
     with ``?`` is the page's question. `sources` are title and address of the sources of published figures;
     `group` is the campaign that lists the page, empty for the pages of the build. `hardware` is what its
-    campaigns ran on.
+    campaigns ran on, `terms` what its figures and levels are called.
     """
 
     name: str
@@ -42,6 +42,7 @@ class PageInput:
     sources: tuple[tuple[str, str], ...] = ()
     group: str = ""
     hardware: str = ""
+    terms: str = ""
 
 
 def inputs(
@@ -58,9 +59,19 @@ def inputs(
         group = entry.get("group", "")
         hardware = "; ".join(campaigns[one].hardware for one in used)
         found.append(
-            PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited, group, hardware)
+            PageInput(
+                name, path, ", ".join(classes), ", ".join(used), title, cited, group, hardware, terms(entry)
+            )
         )
     return found
+
+
+def terms(entry: Mapping[str, Any]) -> str:
+    """Return the words of a page's entry that a reader may search for: topics, titles of panels, levels."""
+    said = [*entry.get("topics", ())]
+    for one in entry.get("parameters", {}).get("panels", ()):
+        said += [one.get("title", ""), one.get("what", ""), *map(str, one.get("names", {}).values())]
+    return " ".join(dict.fromkeys(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,7 @@ class PageContent:
     sources: tuple[tuple[str, str], ...] = ()
     group: str = ""
     hardware: str = ""
+    terms: str = ""
     question: str = ""
     answer: Markup = field(default_factory=Markup)
     intro: Markup = field(default_factory=Markup)
@@ -130,7 +142,14 @@ def read(page: PageInput, cited: str = "") -> PageContent:
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
     out = PageContent(
-        page.name, page.title, page.evidence, page.campaign, page.sources, page.group, page.hardware
+        page.name,
+        page.title,
+        page.evidence,
+        page.campaign,
+        page.sources,
+        page.group,
+        page.hardware,
+        page.terms,
     )
     out.cited = cited
     for position, cell in enumerate(notebook.cells, start=1):

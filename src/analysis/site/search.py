@@ -34,9 +34,11 @@ _GAPS = (
     (
         "file systems and storage",
         "lustre gpfs beegfs nfs filesystem",
-        "parallel file system storage io disk disks ssd",
+        "parallel file system storage io disk disks ssd burst buffer buffers",
     ),
-    ("prices of hardware", "tco purchase", "price prices hardware"),
+    ("containers", "docker singularity apptainer podman", "container containers"),
+    ("power caps", "cap caps capping", "power limit"),
+    ("prices of hardware", "tco purchase", "price prices hardware buying"),
     ("cooling", "cooling cooled", "liquid"),
     ("training of neural networks", "pytorch tensorflow neural", "ai ml training learning"),
     ("virtual machines against bare metal", "hypervisor virtualisation virtualization", "vm bare metal"),
@@ -104,8 +106,9 @@ def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
         "title": page.title,
         "url": f"{page.name}.html",
         "where": f"page · {group} · {page.evidence}",
-        "about": f"{group} {page.campaign}{' ' + page.hardware if processors else ''}",
-        "body": f"{page.question} {page.answer_text} {classes} {page.hardware}",
+        "about": f"{group}{' ' + page.hardware if processors else ''}",
+        "body": f"{page.question} {page.answer_text} {_text(page.intro)} {page.terms} {classes} "
+        f"{page.campaign} {page.hardware}",
         "boost": 1.2,
     }
 

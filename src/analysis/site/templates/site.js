@@ -20,7 +20,8 @@
       .normalize("NFKC")
       .toLowerCase()
       .replace(/(\d)\s*%/g, "$1%")
-      .replace(/(\d)\s*(gbe|gbit)\b/g, "$1$2")
+      .replace(/(\d) (?:or|and) (?=\d+ gbit)/g, "$1gbe ")
+      .replace(/(\d)\s*(?:gbe|gbit(?:\/s)?|gbps|gigabit(?: ethernet)?)(?!\p{L})/gu, "$1gbe")
       .match(/[\p{L}\d]+(?:[.,]\d+)*%?/gu) || [];
   // LS-DYNA is also sought as lsdyna.
   const joined = (text) => (text.match(/\p{L}{2,}-\p{L}{2,}/gu) || []).map((one) => one.replace("-", "").toLowerCase());
@@ -47,6 +48,13 @@
     "message messages",
     "flags compiler compilers",
     "hyperthreading smt",
+    "noise repeat repeats scatter jitter variation variability reproducible",
+    "interval intervals uncertainty",
+    "imbalance imbalanced waiting",
+    "dual both",
+    "single one",
+    "predict prediction forecast whatif",
+    "numa socket sockets",
     "hyper-threading hyperthreading",
     "cloud clouds",
     "arm aarch64 a64fx graviton",
@@ -67,7 +75,7 @@
       // Of what is not measured its own words count; the campaign in brackets is no word of a question.
       if (one.kind !== "gap") add(one.title.replace(/ \([\w.-]+\)$/, ""), 8);
       for (const word of weights.keys()) df.set(word, (df.get(word) || 0) + 1);
-      return { ...one, weights, length: words(one.title).length };
+      return { ...one, weights, length: words(one.title).length, phrase: ` ${words(one.title).join(" ")} ` };
     });
     const synonyms = new Map();
     for (const group of SYNONYMS)
@@ -102,8 +110,8 @@
 
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
-    ("a an and are as at be best better buy by can could do does enough every fast fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of on or per s should spend spent t take takes than that the there to use using versus vs want we what when which with worth would you")
+    ("a an and are as at be best better between buy by can could do does enough every fast fastest for from get good has have help helps higher how i if in is it long lower many me" +
+      " most much my need needs of on or overhead per s should solution spend spent t take takes than that the there to use using versus vs want we what when which with worth would you")
       .split(" ")
   );
   const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(word));
@@ -114,6 +122,7 @@
     const meant = new Map(); // a longer word -> the word that begins it
     if (/^\d+$/.test(word)) found.set(`${word}%`, 0.9);
     if (/^\p{L}{3,}s$/u.test(word)) found.set(word.slice(0, -1), 0.9);
+    else if (/^\p{L}{3,}$/u.test(word)) found.set(`${word}s`, 0.9);
     for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
     if (word.length >= 3)
       for (const other of index.vocabulary)
@@ -142,9 +151,12 @@
     const telling = said.filter((word) => !COMMON.has(word));
     const sought = telling.length ? telling : said;
     const asked = sought.map(forms);
-    // Nearly everything here is about jobs: an entry without the word lacks little.
-    const share = sought.map((word) => (/^jobs?$/.test(word) ? 0.5 : 1));
-    const needed = share.reduce((sum, one) => sum + one, 0);
+    // Nearly everything here is about jobs: an entry without the word lacks little, and without a rare word much.
+    const share = sought.map((word) => (/^(job|run|benchmark)s?$/.test(word) ? 0.25 : 1));
+    const rare = asked.map((one, i) => share[i] * Math.max(0, ...one.map(([, weight]) => weight)));
+    const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
+    const needed = sum(share);
+    const phrase = words(question).join(" ");
     const meaning = /^\s*what (is|are|does) /i.test(question); // of a word: the glossary says it
     const asking = /^\s*(how(?! to\b)|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
     const favour = ({ kind, url }) =>
@@ -152,19 +164,23 @@
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
+      let cover = 0;
       for (const [i, one] of asked.entries()) {
         let best = 0;
         for (const [word, weight] of one)
           best = Math.max(best, weight * (entry.weights.get(word) || 0));
         score += best;
         met += best > 0 ? share[i] : 0;
+        cover += best > 0 ? rare[i] : 0;
       }
-      return { entry, met, score: score * (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length)) };
+      score *= (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length));
+      if (said.length > 1 && entry.phrase.includes(` ${phrase} `)) score *= 3; // the title says it word by word
+      return { entry, met, cover, score };
     });
     const all = scored.filter((one) => one.met === needed && one.met);
     const exact = all.length > 0;
     // A title with most of the words is nearer than a long passage that has them all somewhere.
-    for (const one of scored) one.score *= one.met / (needed || 1);
+    for (const one of scored) one.score *= (one.cover / (sum(rare) || 1)) ** 2;
     const some = scored.filter((one) => one.met);
     some.sort((a, b) => b.score - a.score);
     const best = some.length ? some[0].score : 0;
