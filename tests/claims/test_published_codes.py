@@ -69,7 +69,7 @@ def test_evaluate__links_of_ls_dyna_by_hand(told: dict[str, Verdict]) -> None:
     # Single runs: the word is of the four cells, and never a full one.
     assert (one.distance, one.verdict) == ("scaled", "direction agrees, order of runs not known")
     less = [100 * (1 - 1 / lead) for lead in leads]
-    assert told["lsdyna2009-ic-3vc-gige-55pct-24n"].estimate == pytest.approx(median(less))
+    assert told["lsdyna2009-ic-3vc-gige-55pct-24n"].estimate == pytest.approx(max(less))  # "up to"
     growing = told["lsdyna2014-ic-fdr-superior-scalability"]
     assert growing.estimate == pytest.approx(leads[1] / leads[0])
     # The nodes that were run, not the 32 and 2 of the claim for which they stand.

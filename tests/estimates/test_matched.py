@@ -11,6 +11,7 @@ from analysis.base.models import load
 from analysis.estimates.campaign import unknown_factors
 from analysis.estimates.finding import UNKNOWN_ORDER, Finding
 from analysis.estimates.matched import matched
+from analysis.estimates.question import Question
 from analysis.estimates.stats import Estimate
 from analysis.schema.campaigns import CampaignFile
 from tests.estimates.hand import campaign, claim, repeats, verdict
@@ -57,13 +58,72 @@ def test_matched__four_cells_have_a_word_that_is_never_full(tmp_path: Path, valu
     assert UNKNOWN_ORDER in found.reason
 
 
-def test_matched__the_median_of_cells_is_not_called_the_most(tmp_path: Path) -> None:
+def test_matched__up_to_rests_on_the_largest_cell_with_a_bound_on_one_side(tmp_path: Path) -> None:
+    """The largest of 1.25, 1.5, 1.6 and 2; were it 1.25 or less, all four are above it once in 16 cases."""
     text = CLAIM.format(quantity="speedup", value=1.4) + "aggregate: max\n"
     part = replace(campaign(cells(2, 4, 8, 16)), matched=("nodes", "ranks"))
     found = verdict(claim(tmp_path, text), part)
-    assert found.estimate == pytest.approx(1.55)
-    assert "is 1.55 times as fast as b" in found.sentence
-    assert "up to" not in found.sentence
+    assert (found.estimate, found.low, found.high) == (2, pytest.approx(1.25), None)
+    assert found.estimate_text == "2.00× (at least 1.25, 88 % interval)"
+    assert found.verdict == "direction agrees, order of runs not known"
+    assert "is up to 2.00 times as fast as b" in found.sentence
+    assert "largest of 4 cells" in found.compared
+
+
+def test_matched__at_worst_rests_on_the_least_cell(tmp_path: Path) -> None:
+    text = CLAIM.format(quantity="speedup", value=1) + "aggregate: min\n"
+    part = replace(campaign(cells(2, 4, 8, 16)), matched=("nodes", "ranks"))
+    found = verdict(claim(tmp_path, text), part)
+    assert (found.estimate, found.low, found.high) == (1.25, None, 2)
+    # Nothing bounds the least cell from below: one where b is ahead may be among them.
+    assert found.verdict == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("ratios", "word"),
+    [
+        # All within 2 %; the sign test needs five: 1/32 on each side, of four 1/16.
+        ((0.99, 1.0, 1.0, 1.01, 1.015), "agrees, order of runs not known"),
+        ((0.99, 1.0, 1.0, 1.01), "cannot tell"),
+        # The median is within 2 %, one cell is not.
+        ((0.99, 1.0, 1.0, 1.0, 1.0, 1.0, 1.01, 1.2), "cannot tell"),
+        ((1.05, 1.06, 1.07, 1.1), "disagrees, order of runs not known"),
+    ],
+)
+def test_matched__cells_are_equal_if_each_is(tmp_path: Path, ratios: tuple[float, ...], word: str) -> None:
+    text = CLAIM.format(quantity="equality", value=1).replace(
+        "relation: at-least, value: 1", "relation: equal, tolerance: 2%"
+    )
+    rows = [
+        row
+        for n, ratio in enumerate(ratios, start=1)
+        for link, seconds in (("a", 100 * ratio), ("b", 100.0))
+        for row in repeats([seconds], "elapsed", interconnect=link, nodes=n, ranks=n, order=-1)
+    ]
+    part = campaign([*rows, *repeats([1.0], valid=False, order=99)])
+    found = verdict(claim(tmp_path, text), replace(part, matched=("nodes", "ranks")))
+    assert found.verdict == word
+
+
+@pytest.mark.parametrize(
+    ("turned", "word"),
+    [(False, "direction in that order of runs only"), (True, "holds in direction, smaller")],
+)
+def test_matched__runs_of_one_job_are_a_pair(tmp_path: Path, turned: bool, word: str) -> None:
+    """Jobs of 80, 160, 320, 640 and 1280 s are unlike, and a is ahead by a quarter in each."""
+    rows = []
+    for job in range(5):
+        links = "ba" if turned and job % 2 else "ab"
+        for place, link in enumerate(links):
+            seconds = 80.0 * 2**job * (1.25 if link == "b" else 1)
+            rows += repeats([seconds], "elapsed", interconnect=link, job_id=100 + job, order=2 * job + place)
+    text = CLAIM.format(quantity="speedup", value=2)
+    found = verdict(claim(tmp_path, text), replace(campaign(rows), matched=("job_id",)))
+    assert (found.estimate, found.low, found.high, found.n) == (1.25, 1.25, 1.25, 5)
+    assert found.level == pytest.approx(1 - 2 / 2**5)
+    assert found.verdict == word
+    unpaired = verdict(claim(tmp_path, text), campaign(rows))
+    assert unpaired.verdict == "cannot tell"
 
 
 def test_matched__three_cells_cannot_tell(tmp_path: Path) -> None:
@@ -84,11 +144,12 @@ def test_matched__trends_of_curves_are_combined() -> None:
     curves = [
         Finding(flat, "along", "", (name,), stratum={"cluster": name}, chance=1 / 3) for name in "abcdef"
     ]
-    (one,) = matched("trend", curves, ("cluster",))
+    asked = Question("trend", "elapsed")
+    (one,) = matched(asked, curves, ("cluster",))
     assert one.chance == pytest.approx(2 * 0.00891, abs=1e-4)
     assert (one.estimate.low, one.estimate.high, one.estimate.n) == (1, 1, 6)
     falling = [replace(curves[0], estimate=replace(curves[0].estimate, value=-1.0)), *curves[1:]]
-    (other,) = matched("trend", falling, ("cluster",))
+    (other,) = matched(asked, falling, ("cluster",))
     assert other.chance is not None
     assert other.chance > one.chance
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,11 @@ def test_quantities__the_mean_is_of_costs_and_not_of_ratios(tmp_path: Path) -> N
     assert found.base[0] == 55.0
     gained = one(tmp_path, text.replace("reduction", "gain"), rows)
     assert gained.estimate.value == pytest.approx(100 * (110 / 68 - 1))
+    # A view may put a rate in the place of a time: of 1/8 and 1/10, 1/60 and 1/100 the costs are those above.
+    rates = campaign([{**row, "figure_of_merit": 1 / row["elapsed"]} for row in rows])
+    (rate,) = findings(replace(question(tmp_path, text), variable="figure_of_merit"), rates)
+    assert rate.estimate.value == pytest.approx(100 * (1 - 68 / 110))
+    assert rate.base[0] == pytest.approx(1 / 55)
     with pytest.raises(ConfigError, match="takes the mean of figure_of_merit for a reduction; only costs"):
         one(
             tmp_path,

@@ -1,6 +1,6 @@
 """Make runs.csv of two links on the same nodes: ``python make.py REPOSITORY``, its git directory.
 
-The originals are the performance logs and outputs of ReFrame at the commit that README.md names.
+The originals are the performance logs of ReFrame at the commit that README.md names.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ PLACES = {
 LOG = re.compile(r"perflogs/(\w+/[\w-]+)/(castep|cp2k)/(?:Castep_(Al3x3)|Cp2k_(H2O_256))\w*/\w+\.log")
 LINE = re.compile(r"^(\S+?)\|.*\|jobid=(\d+)\|(?:total|cp2k)_time=([\d.]+)\|s\|.*$", re.MULTILINE)
 BROKEN = re.compile(r"(?<=\d)(?=20\d\d-\d\d-\d\dT)")  # a line end is missing before a date
-OUTPUT = re.compile(r"output/(\w+/[\w-]+)/omb/Osu_allreduce/rfm_Osu_allreduce_job\.out")
-SIZE = re.compile(r"^(\d+) +([\d.]+) *$", re.MULTILINE)
-LARGEST = 64  # B, of the reductions that are taken
+REDUCED = re.compile(r"perflogs/(\w+/[\w-]+)/omb/Osu_allreduce/Osu_allreduce\.log")
+LEAST = re.compile(r"^(\S+?)T.*\|jobid=(\d+)\|min_av_latency=([\d.]+)\|us\|.*$", re.MULTILINE)
 COLLAPSED = 56  # nodes, on which CASTEP over RoCE takes 15 times as long as on 32
 
 
@@ -58,8 +57,8 @@ def began(logged: str, seconds: float) -> str:
 def runs(repository: str) -> Iterator[list[str]]:
     """Read the runs of both applications on two nodes and more, and the reductions of two nodes."""
     for name in git(repository, "ls-tree", "-r", "--name-only", COMMIT).splitlines():
-        log, output = LOG.fullmatch(name), OUTPUT.fullmatch(name)
-        place = PLACES.get((log or output or [""] * 2)[1])
+        log, reduced = LOG.fullmatch(name), REDUCED.fullmatch(name)
+        place = PLACES.get((log or reduced or [""] * 2)[1])
         if not place:
             continue
         text = BROKEN.sub("\n", git(repository, "show", f"{COMMIT}:{name}"))
@@ -72,12 +71,11 @@ def runs(repository: str) -> Iterator[list[str]]:
                     sizes = [str(nodes), str(ranks), str(ranks // nodes)]
                     said = [began(one[1], float(one[3])), one[3], "s", "excalibur-tests"]
                     yield [name, log[2], case, cluster, cpu, link, mpi, *sizes, *said]
-        elif output:
-            for size, latency in SIZE.findall(text):
-                if int(size) <= LARGEST:
-                    name, case = f"{output[1]} allreduce {size} B", f"Allreduce of {size} B"
-                    said = ["2", "64", "32", "", latency, "us", "excalibur-tests"]
-                    yield [name, "osu", case, cluster, cpu, link, mpi, *said]
+        elif reduced:
+            for day, job, latency in LEAST.findall(text):
+                name = f"{reduced[1]} allreduce, job {job}"
+                said = ["2", "64", "32", f"{day}T00:00:00", latency, "us", "excalibur-tests"]
+                yield [name, "osu", "Allreduce, least latency", cluster, cpu, link, mpi, *said]
 
 
 def main(repository: str) -> None:

@@ -87,9 +87,15 @@ def number(estimate: Interval, unit: str) -> str:
         return ""
     places = decimals(estimate)
     value = attached(_rounded(estimate.value, places), unit)
-    if not _bounded(estimate):
-        return f"{value} (no interval)"
     level = "" if estimate.level >= FULL else f", {percent(estimate.level)} interval"
+    if not _bounded(estimate):
+        for word, end, other in (
+            ("least", estimate.low, estimate.high),
+            ("most", estimate.high, estimate.low),
+        ):
+            if math.isfinite(end) and math.isinf(other):
+                return f"{value} (at {word} {_rounded(end, places)}{level})"
+        return f"{value} (no interval)"
     if estimate.low == estimate.high:
         text = attached(exact(estimate.value), unit)
         return f"{text} (exact)" if not level else f"{text} (all alike{level})"

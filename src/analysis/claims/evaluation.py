@@ -212,7 +212,7 @@ def _sentence(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> str
     if not found:
         return ""
     asked, extreme = claim.question, claim.question.aggregate in ("max", "min")
-    if extreme and len(found) == 1:  # the only one is no "up to"
+    if extreme and len(found) == 1 and not found[0].estimate.half_open:  # the only one is no "up to"
         asked = replace(asked, aggregate="all")
     return Statement(asked, found[:1] if extreme else found, campaign, unit_of(claim)).sentence
 

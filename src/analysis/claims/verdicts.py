@@ -28,8 +28,8 @@ from analysis.estimates.finding import LIMITED, Finding, directed
 
 NOT_TESTED = "not tested"
 # Of a comparison whose sides were not interleaved (`analysis.estimates.sessions`), instead of a full word.
-AGREES = tuple(agrees for _, agrees, _ in LIMITED.values())
-DISAGREES = tuple(disagrees for _, _, disagrees in LIMITED.values())
+AGREES = tuple(dict.fromkeys(agrees for _, agrees, _ in LIMITED.values()))
+DISAGREES = tuple(dict.fromkeys(disagrees for _, _, disagrees in LIMITED.values()))
 # The same where only the direction is clear, and not the claimed size.
 DIRECTED = tuple(map(directed, AGREES))
 # Who states what is looked up, where it is no maker, list or program.

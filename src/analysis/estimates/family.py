@@ -54,7 +54,8 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
     alone = [one.at(level) for one in bounded]
     together = [one.at(family_level(len(bounded), level)) for one in bounded]
     near = math.prod((1 + one.level) / 2 for one in together)
-    far = min((1 + one.level) / 2 for one in alone)
+    half_open = any(one.half_open for one in bounded)
+    far = near if half_open else min((1 + one.level) / 2 for one in alone)
     low, high = (together, alone) if sign > 0 else (alone, together)
     pick = max if sign > 0 else min
     return replace(
@@ -62,6 +63,7 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
         low=pick(one.low for one in low),
         high=pick(one.high for one in high),
         level=min(near + far - 1, level),
+        half_open=half_open,
         again=partial(extreme, estimates, sign),
     )
 

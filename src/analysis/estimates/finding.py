@@ -19,18 +19,22 @@ from analysis.schema.factors import BRIEF, labelled, level_name
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
 DAY, ORDER, HOST = "day", "order", "host"
+# What makes runs of two sides a pair, next to factors: one job, or one day.
+BLOCKS = ("job_id", "day")
 _DAY = 86_400 * 10**9  # ns
 _FEW = 30  # runs of which all columns are made objects sooner than some are chosen
 _TALL = 1_000  # runs whose factors are compared one after the other: all at once are as many objects
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
 ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
 IN_ORDER = f"{ONE_AFTER_ANOTHER}, and nothing says that this was one session"
+SAME_FIRST = "in each pair the same side was run first"
 OTHER_SYSTEMS = "each run is another system, so that its sides may differ in more than is compared"
 OTHER_HOURS = "its sides were run at different times of day"
 # How a sentence is limited by that, and the words for a claim that its runs agree with or contradict.
 LIMITED = {
     ONE_AFTER_ANOTHER: ("in that session", "in that session only", "not in that session"),
     IN_ORDER: ("in that order of runs", "in that order of runs only", "not in that order of runs"),
+    SAME_FIRST: ("in that order of runs", "in that order of runs only", "not in that order of runs"),
     OTHER_HOURS: ("at those times of day", "at those times of day only", "not at those times of day"),
     UNKNOWN_ORDER: (
         "in runs whose order is not known",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -74,6 +75,8 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
     if all(map(_is_alike, estimates)):
         return text, "all runs alike"
     low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
+    if math.isinf(high.high):
+        return text, f"at least {_rounded(low, low.low)}"
     levels = sorted({percent(one.level): one.level for one in bounded}.items(), key=lambda pair: pair[1])
     at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))
     ends = [_rounded(low, low.low), _rounded(high, high.high)]

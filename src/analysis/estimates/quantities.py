@@ -94,7 +94,7 @@ def findings(question: Question, campaign: Campaign) -> Findings:
 def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
     """Answer a question from runs that are measured already, or from a part of them."""
     found = QUANTITIES[question.quantity].estimate(question, campaign, frame)
-    found = matched(question.quantity, found, campaign.matched)
+    found = matched(question, found, campaign.matched)
     return [replace(one, session=sessions.confined(question, campaign, one)) for one in found]
 
 
@@ -171,19 +171,22 @@ def _efficiency(question: Question, treatment: pd.DataFrame, baseline: pd.DataFr
 
 
 def _mean_ratio(question: Question, compare: Comparison, found: list[Groups]) -> Finding:
-    """Compare the mean cost over all strata: costs add up, ratios do not.
+    """Compare the mean cost over all strata: costs add up, ratios do not. The cost of a rate is its inverse.
 
     Sum over strata of the treatment's medians over the same of the baseline, every group resampled by itself.
     """
     pairs = [pair for one in found for pair in one.pairs]
     treatments, baselines = zip(*pairs, strict=True)
     k = len(pairs)
-    if better_is_more(question, treatments[0]) or question.quantity not in ("speedup", "gain", "reduction"):
-        what = f"takes the mean of {question.variable} for a {question.quantity}"
-        raise ValueError(f"{what}; only costs have a mean: take times or energies")
+    rate = better_is_more(question, treatments[0])
+    if question.quantity not in ("speedup", "gain", "reduction"):
+        raise ValueError(
+            f"takes the mean of {question.variable} for a {question.quantity}; only costs have one"
+        )
 
     def function(*medians: Array) -> Array:
-        top, bottom = sum(medians[:k]), sum(medians[k:])
+        costs = [1 / one if rate else one for one in medians]
+        top, bottom = sum(costs[:k]), sum(costs[k:])
         if question.quantity == "reduction":
             return np.asarray(100 * (1 - top / bottom))
         return np.asarray(bottom / top if question.quantity == "speedup" else 100 * (bottom / top - 1))
@@ -192,15 +195,17 @@ def _mean_ratio(question: Question, compare: Comparison, found: list[Groups]) ->
     estimate = of_medians(function, parts)
     estimate, note = uncertainty.widened_for(question.variable, estimate, function, *parts)
     n, n_baseline = (min(map(len, side)) for side in (treatments, baselines))
-    sums = [sum(float(part["value"].median()) for part in side) for side in (treatments, baselines)]
+    power = -1 if rate else 1
+    sums = [sum(float(part["value"].median()) ** power for part in side) for side in (treatments, baselines)]
     name = group_name(compare.factor, baselines[0])
+    what = f"sums of {k} {'inverse ' * rate}medians"
     return Finding(
         estimate.counted(n, n_baseline),
         compared=f"{group_name(compare.factor, treatments[0])} against {name}, mean of {k} strata; "
         + common(*parts),
-        arithmetic=f"sums of {k} medians: {sums[0]:.4g} against {sums[1]:.4g}{note}",
+        arithmetic=f"{what}: {sums[0]:.4g} against {sums[1]:.4g}{note}",
         runs=runs_of(*parts),
-        base=(sums[1] / k, base_of(question, baselines[0], name)[1], name),
+        base=((sums[1] / k) ** power, base_of(question, baselines[0], name)[1], name),
     )
 
 

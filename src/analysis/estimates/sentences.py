@@ -356,8 +356,7 @@ def _ratio(answer: Statement) -> str:
         up, down = (f"in {sides.count(sign)} of {len(sides)} comparisons" for sign in (1, -1))
         text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
         return f"{text} {answer.place} {brackets}"
-    if not answer.campaign.matched:  # the median of cells is neither their largest nor their least
-        times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
+    times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
     if len(answer.confounded) == len(answer.found):  # nobody is ahead
         what = phrase(asked.variable, compare.factor).removesuffix(" as").removesuffix(" of")
         return f"{first} against {second}: {times} times {what} {answer.place} ({sure})"

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import (
+    BLOCKS,
     IN_ORDER,
     ONE_AFTER_ANOTHER,
     OTHER_HOURS,
     OTHER_SYSTEMS,
+    SAME_FIRST,
     UNKNOWN_ORDER,
     Finding,
+    measuring_days,
     places_in_time,
 )
 from analysis.estimates.groups import strata
@@ -61,7 +64,12 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
         return OTHER_SYSTEMS
     if np.isnan(own["when"].to_numpy()).any():
         return UNKNOWN_ORDER
-    parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
+    if blocks := [name for name in BLOCKS if name in campaign.matched]:
+        first = own.assign(day=measuring_days(own)).sort_values("when").drop_duplicates(blocks)
+        return SAME_FIRST if first[compare.factor].nunique() == 1 else ""
+    # Places in time are those among the runs of an application.
+    by = ["application", *([] if compare.along is None else compare.along[:1])]
+    parts = [part for _, part in own.groupby(by, sort=True)]
     kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
     if not kept:
         return _one_after_another(own)

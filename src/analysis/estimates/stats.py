@@ -47,7 +47,8 @@ class Estimate:
     `n` counts the repeats behind it: of the treatment, where two groups are compared, and `n_baseline` the
     others. `level` is the least probability that the interval holds the truth, on the days it speaks of:
     `days` counts them, those of each group where a day stands for a repeat of one group, and is empty if they
-    are not known; `beside` counts the runs of days that not all groups have. `again` makes the estimate anew
+    are not known; `beside` counts the runs of days that not all groups have. `half_open` says that the data
+    bound the value on one side alone, and that the other end is infinite. `again` makes the estimate anew
     with an interval of another level; what does not scatter has none.
     """
 
@@ -59,12 +60,13 @@ class Estimate:
     level: float = LEVEL
     days: tuple[int, ...] = ()
     beside: int = 0
+    half_open: bool = False
     again: Callable[[float], Estimate] | None = field(default=None, compare=False, repr=False)
 
     @property
     def bounded(self) -> bool:
         """Whether there is an interval."""
-        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+        return bool((any if self.half_open else all)(map(math.isfinite, (self.low, self.high))))
 
     @property
     def by_days(self) -> bool:
