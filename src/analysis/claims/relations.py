@@ -151,6 +151,7 @@ class Relation(Model):
     topic: str = Field(description="heading where no claim gives one")
     section: str = ""
     statement: str = Field(description="what would have to be so, in our words")
+    stated: list[int] = Field([], description="lines of the sentence itself, where no figure stands in it")
     figures: dict[FigureName, PrintedFigure] = Field({})
     left: Maybe[Side] = None
     relation: Literal["equal", "greater", "less", "at-least", "at-most"] = Field(
@@ -192,8 +193,9 @@ class Relation(Model):
 
     @property
     def lines(self) -> list[int]:
-        """Lines of the report that contain the figures."""
-        return sorted({line for one in self.figures.values() if not one.report for line in one.lines})
+        """Lines of the report that contain the sentence and the figures."""
+        figures = {line for one in self.figures.values() if not one.report for line in one.lines}
+        return sorted({*self.stated, *figures})
 
 
 class AuditFile(Model):
