@@ -83,3 +83,25 @@ def test_verify__notes_a_job_that_kept_fewer_processors_busy_than_its_repeats(
     (line,) = [line for line in lines if "processors by its TotalCPU" in line]
     assert (code, "012/run.json" in line) == (0, True)
     assert "its job 40 used 0.196 processors" in line
+
+
+def test_verify__notes_a_report_of_a_batch_system_that_its_repeats_deny(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an imported tree has them: 200 s of processor time in 100 s, 1 GiB; and two liars."""
+    copy = Copy.of("vm-hpcg", base)
+    records = {one["job_id"]: one for one in copy.records(exit_code=0)}
+    for job, record in records.items():
+        facts = {"walltime": 100.0, "cpu_time": 200.0, "memory": float(1 << 30)}
+        facts |= {40: {"cpu_time": 20.0}, 41: {"memory": float(20 << 30)}}.get(job, {})
+        record["imported"] = {"facts": facts}
+        copy.write(f"runs/{record['run']}/run.json", json.dumps(record, indent=1))
+    _, lines = said(copy, capsys)
+    told = [line for line in lines if "by its batch system" in line]
+    assert len(told) == 2, told
+    assert re.search(
+        r"its job 40 used 0\.2 processors by its batch system, those of its \d+ repeats 2 to 2;", told[0]
+    )
+    assert re.search(
+        r"its job 41 had 20 GiB by its batch system, those of its \d+ repeats at most 1 GiB;", told[1]
+    )

@@ -58,6 +58,7 @@ def test_lsf__its_report_gives_hosts_slots_queue_and_times() -> None:
         "start": at(2017, 3, 7, 11, 31, 20),
         "end": at(2017, 3, 7, 11, 41, 50),
         "walltime": 630.0,
+        "cpu_time": 2400.0,
         "memory": 1536 * 2.0**20,
         "exit_code": 0,
     }

@@ -97,6 +97,7 @@ SCHEDULERS = (
             "start": rf"^Started at{_DATE}",
             "end": rf"^Terminated at{_DATE}|^Results reported (?:at|on){_DATE}",
             "walltime": r"^ +Run time : +(\d+) sec",
+            "cpu_time": r"^ +CPU time : +([\d.]+) sec",
             "memory": r"^ +Max Memory : +([\d.]+ \w+)",
             "exit_code": r"^Exited (?:with exit code|by signal) (\d+)|^(Successfully completed)\.",
             "state": r"^(TERM_\w+)",
@@ -403,6 +404,8 @@ def _converted(name: str, text: str) -> Facts:
     if name == "memory":
         number, unit = re.fullmatch(r"([\d.]+) ?(\w*)", text).groups()  # type: ignore[union-attr]
         return {name: float(number) * _UNITS.get(unit[:1].lower(), 1)}
+    if name == "cpu_time":
+        return {name: float(text)}
     if name == "frequency":
         return {name: int(text) / 1000}
     if name == "exit_code":

@@ -27,7 +27,7 @@ from analysis.schema.applications import Application
 
 README = "README.md"
 _KEPT = (
-    *("job_name", "queue", "feature", "state", "slots", "walltime", "memory", "settings"),
+    *("job_name", "queue", "feature", "state", "slots", "walltime", "cpu_time", "memory", "settings"),
     *("directives", "directory", "modules"),
 )
 STAGED = ".import"  # where a run is until it is complete

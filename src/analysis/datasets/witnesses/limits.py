@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
+from analysis.base.units import GIB
 from analysis.datasets.witnesses.hearing import FACTORS, Hearing, Testimony, witness
 
 # What a record counts or measures, of which nothing is below zero; `limits` have -1 for no limit.
@@ -31,6 +33,7 @@ _LOAD = 1e5
 _PART, _TURN = 0.05, 2.0
 # Repeats keep as many processors busy, to this factor; so many runs show it.
 _TIMES, _FEWEST = 2.0, 4
+_MOST_MEMORY = 10.0  # times that of every repeat
 
 
 @witness("numbers of a record", "what a machine can have")
@@ -147,17 +150,52 @@ def parts_of_processor_time(case: Hearing) -> Iterator[Fault]:
 @witness("TotalCPU of a job", "that of the jobs of its repeats", grave=False)
 def processor_time_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find jobs whose processors were busy for less than half, or twice, of the time that repeats had."""
-    known = [run for run in case.ended if _busy(case, run) > 0]
+    for run, busy, others in _apart(case, partial(_busy, case), 1 / _TIMES, _TIMES):
+        what = f"its job {run.account} used {busy:.3g} processors by its TotalCPU, those of its"
+        what = f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
+        yield case.of_run(run, what, "ask sacct again", key="job_id")
+
+
+@witness("processor time and memory in the report of a batch system", "those of its repeats", grave=False)
+def reports_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find imported jobs with a processor time, or a memory, that the reports of their repeats deny."""
+    remedy = "compare with the batch system's own records"
+    for run, busy, others in _apart(case, _busy_by_report, 1 / _TIMES, _TIMES):
+        what = f"its job {run.account} used {busy:.3g} processors by its batch system, those of its"
+        what = f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
+        yield case.of_run(run, what, remedy, key="imported")
+    # Batch systems look from time to time, so that short jobs have any memory below their own.
+    for run, memory, others in _apart(case, partial(_reported, name="memory"), 0.0, _MOST_MEMORY):
+        what = f"its job {run.account} had {memory / GIB:.3g} GiB by its batch system, those of its"
+        what = f"{what} {len(others)} repeats at most {max(others) / GIB:.3g} GiB"
+        yield case.of_run(run, what, remedy, key="imported")
+
+
+def _apart(
+    case: Hearing, amount: Callable[[Testimony], float], least: float, most: float
+) -> Iterator[tuple[Testimony, float, list[float]]]:
+    """Give jobs whose amount is below all of its repeats, times `least`, or above all of them, times `most`.
+
+    Each with its amount and those of the others, of which there must be enough.
+    """
+    known = [run for run in case.ended if amount(run) > 0]
     named: set[str] = set()
     for cell in case.cells(known):
         for run in cell:
-            others = [_busy(case, other) for other in cell if other.account != run.account]
-            busy, few = _busy(case, run), len(others) < _FEWEST - 1 or run.account in named
-            if not few and not min(others) / _TIMES < busy < max(others) * _TIMES:
+            others = [amount(other) for other in cell if other.account != run.account]
+            own, few = amount(run), len(others) < _FEWEST - 1 or run.account in named
+            if not few and not min(others) * least < own < max(others) * most:
                 named.add(run.account)
-                what = f"its job {run.account} used {busy:.3g} processors by its TotalCPU, those of its"
-                what = f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
-                yield case.of_run(run, what, "ask sacct again", key="job_id")
+                yield run, own, others
+
+
+def _busy_by_report(run: Testimony) -> float:
+    """Return how many processors a job kept busy by the report of its batch system, NaN if unknown."""
+    return _reported(run, "cpu_time") / max(_reported(run, "walltime"), 1.0)
+
+
+def _reported(run: Testimony, name: str) -> float:
+    return _number(run.section("imported", "facts"), name)
 
 
 def _busy(case: Hearing, run: Testimony) -> float:

@@ -55,7 +55,7 @@ def ask(order: dict[str, Any], log: int, server: str = SOCKET) -> str | None:
 
 
 def say(fault: str, log: str) -> int:
-    """Print what a stage's log says of a fault, or else the fault; return the status of the stage."""
+    """Print a stage's log if it failed, or the fault if the log is empty; return its status."""
     if fault:
         with open(log, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             printed = file.read()
