@@ -246,6 +246,15 @@ def test_new_campaign__flags_count_for_a_known_program_too(elsewhere: Path) -> N
     assert {run.application for run in planned("mine", elsewhere).runs} == {"gromacs-mine"}
 
 
+def test_new_campaign__another_way_to_start_a_program_keeps_its_folder_of_inputs(elsewhere: Path) -> None:
+    flags = ["--application=namd", "--arguments=ala.namd", "--input=config", "--binary=/opt/namd2"]
+    assert cli.main(["new-campaign", "mine", "--yes", *flags, "--nodes=1"]) == 0
+    (run, *_) = planned("mine", elsewhere).runs
+    (job,) = prepare.now(elsewhere, "mine", run.name, ["n1"], [])["jobs"]
+    assert job["links"] == str(elsewhere / "config")
+    assert job["command"][-2:] == ["/opt/namd2", "ala.namd"]
+
+
 def test_new_campaign__a_variable_is_in_the_script_and_the_record_of_each_run(elsewhere: Path) -> None:
     flags = ["--application=nwchem", "--input=nodes.txt", "--scontrol=nodes.txt", "--nodes=1,2"]
     flags += ["--env=UCX_TLS=tcp,self", "--env", "NOTE=it's = 1"]

@@ -35,6 +35,8 @@ _FAMILIES: dict[str, Family] = {
     "": "openmpi",
 }
 _CASE = "${case}"
+# What another way to start a known program keeps of its file.
+_KEPT = ("threads", "link_inputs", "forward", "folder")
 _CAMPAIGN = (
     "# The runs to measure: `benchbook plan {name}` lists them, docs/measure.md shows how to start them.\n"
 )
@@ -261,20 +263,18 @@ def _own(wanted: Wanted, base: Path) -> tuple[Wanted, str]:
     return wanted, wanted.application
 
 
-def _application(
-    wanted: Wanted, of: str, base: Path, out: Outline
-) -> tuple[ApplicationLaunch | None, list[str]]:
+def _application(wanted: Wanted, of: str, base: Path, out: Outline) -> tuple[ApplicationLaunch, list[str]]:
     """Load the application with the cases to run, or outline an unknown one, or another way to run `of`."""
     path = _application_file(wanted.application, base)
     source = _source(path)
     if not path.is_file():
-        text = as_yaml(_new_application(wanted, of, base))
-        out.files[path] = _APPLICATION.format(name=wanted.application) + text
+        made = _new_application(wanted, of, base)
+        out.files[path] = _APPLICATION.format(name=wanted.application) + as_yaml(made)
         missing = "" if wanted.arguments else "its arguments"
         if of == wanted.application:
             missing = "its figure of merit" if wanted.arguments else "its arguments, and its figure of merit"
         out.todo += [f"{source}: {missing}"] if missing else []
-        return None, list(wanted.cases) or ["run"]
+        return ApplicationLaunch.model_validate(made["launch"]), list(wanted.cases) or ["run"]
     launch = models.load(Application, path, source).launch
     if launch is None:
         what = f"nothing says how to start {wanted.application!r}"
@@ -309,7 +309,7 @@ def _new_application(wanted: Wanted, of: str, base: Path) -> dict[str, Any]:
     file = "stdout.txt" if wanted.done or not there else there.result.file
     launch = {
         "arguments": [text.replace("$", "$$") for text in wanted.arguments],
-        **({"threads": True} if there and there.threads else {}),
+        **(there.model_dump(include=set(_KEPT), exclude_defaults=True) if there else {}),
         "result": {"file": file, "text": done},
         "cases": cases,
     }
