@@ -210,6 +210,15 @@ def test_draw__whisker_runs_from_low_to_high() -> None:
     assert 'aria-label="Claimed 5×; measured 2.00× [1.00, 4.00]."' in drawn
 
 
+def test_draw__an_interval_without_an_upper_end_goes_beyond_the_axis() -> None:
+    record = one(high=None)
+    axis = forest.ratio_axis([record])
+    drawn = str(forest.draw([record], axis, record))
+    assert '<line class="whisker" x1="32.09%" x2="95.0%" y1="50.0%" y2="50.0%"/>' in drawn
+    assert '<use href="#beyond" x="95.0%" y="50.0%"/>' in drawn
+    assert "whisker" not in str(forest.draw([one(low=None, high=None)], axis, record))
+
+
 def test_own_axis__share_spans_the_whole() -> None:
     percent = one(scale="share", unit="%", estimate=12.0, low=9.0, high=15.0, expected=49.0)
     axis = forest.own_axis([percent])

@@ -201,11 +201,13 @@ def _estimate(verdict: Verdict, axis: Axis, y: float) -> Markup:
         return Markup("")
     y = round(y, 2)
     out = Markup("")
-    low = axis.at(verdict.low) if verdict.low is not None else None
-    high = axis.at(verdict.high) if verdict.high is not None else None
-    if low is not None and high is not None:
+    ends = (verdict.low, verdict.high)
+    sides = zip(ends, (axis.low, axis.high), strict=True)
+    low, high = (axis.at(edge if value is None else value) for value, edge in sides)
+    # An interval that is open on one side goes beyond the axis there.
+    if low is not None and high is not None and ends != (None, None):
         out += Markup('<line class="whisker" x1="{}%" x2="{}%" y1="{}%" y2="{}%"/>').format(low, high, y, y)
-        for end, value in ((low, verdict.low), (high, verdict.high)):
+        for end, value in zip((low, high), ends, strict=True):
             mark = "cap" if value is not None and axis.covers(value) else "beyond"
             out += Markup('<use href="#{}" x="{}%" y="{}%"/>').format(mark, end, y)
     shape = Markup('<use href="#{}" x="{}%" y="{}%"/>').format(verdict.evidence, place, y)
