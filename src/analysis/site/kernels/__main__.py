@@ -5,6 +5,7 @@ longer than all else that a stage does here. Where there is no such process, the
 """
 
 import os
+import signal
 import sys
 
 from analysis.site.kernels import ask, say
@@ -20,11 +21,13 @@ def main(words: list[str]) -> int:
         "given": {"words": stage},
         "cwd": os.getcwd(),  # noqa: PTH109
     }
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word: the build has one
     with open(log, "wb") as stream:  # noqa: PTH123
         fault = ask(order, stream.fileno())
     if fault is None:
         import importlib
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         status: int = importlib.import_module("analysis.cli").main(["stage", *words])
         return status
     return say(fault, log)

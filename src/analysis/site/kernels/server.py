@@ -282,20 +282,24 @@ class _Server:
 
 
 def serve(listener: socket.socket) -> None:
-    """Answer orders until the standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the owner; its end ends this
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    """Answer orders until the standard input ends, or a signal ends this process; never returns."""
     server = _Server(listener)
+
+    def leave(*_: object) -> None:
+        Path(listener.getsockname()).unlink(missing_ok=True)
+        server.end()
+        os._exit(0)  # an orderly end of all that was imported takes a while, and the build would wait
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the owner; its end ends this
+    signal.signal(signal.SIGTERM, leave)
     try:
         preload(server.answer)
         server.begin_late()
         server.until_end_of(sys.stdin.fileno())
-    finally:
-        Path(listener.getsockname()).unlink(missing_ok=True)
-        server.end()
+    except BaseException:
+        traceback.print_exc()
+    leave()
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(SystemExit):
-        serve(socket.socket(fileno=int(sys.argv[1])))
-    os._exit(0)  # an orderly end of all that was imported takes a while, and the build would wait
+    serve(socket.socket(fileno=int(sys.argv[1])))
