@@ -34,7 +34,7 @@ help: ## list the targets
 env: $(STAMP) ## make the environment in .venv, from requirements.lock
 
 report: $(STAMP) ## build the site: raw files -> datasets -> verdicts -> notebooks -> results/site/index.html
-	@$(SNAKEMAKE)
+	@$(SNAKEMAKE) --whole
 	@echo "results/site/index.html"
 
 selftest: $(STAMP) ## build the synthetic campaigns in results/selftest/ and list the claims they recovered
@@ -43,7 +43,7 @@ selftest: $(STAMP) ## build the synthetic campaigns in results/selftest/ and lis
 	@echo "results/selftest/site/index.html"
 
 datasets: $(STAMP) ## build datasets and verdicts only, with the synthetic datasets for notebooks and tests
-	@$(SNAKEMAKE) datasets
+	@$(SNAKEMAKE) --whole datasets
 
 notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, for a commit
 	@$(BIN)/python -m analysis.site.kernels.commit notebooks/*.ipynb
@@ -80,7 +80,7 @@ NO_NEWS := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"
 LAB += $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lab: $(STAMP) ## open notebooks/00-start.ipynb in JupyterLab, after building the datasets that are evidence
-	@$(SNAKEMAKE) --if-changed evidence
+	@$(SNAKEMAKE) --if-changed --whole evidence
 	@git config filter.benchbook-notebook.clean '"$(CURDIR)/$(BIN)/python" -m analysis.site.kernels.commit --clean' || true
 	@mkdir -p $(LAB_SETTINGS) && echo '$(NO_NEWS)' >$(LAB_SETTINGS)/overrides.json
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab $(LAB) notebooks/00-start.ipynb

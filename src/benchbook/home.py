@@ -54,11 +54,11 @@ export PATH := $(BIN):$(PATH)
 
 .PHONY: report lab found
 report: found
-\t@$(PYTHON) workflow/scripts/snakemake_local.py --cores all --one-line --show-failed-logs --rerun-incomplete
+\t@$(PYTHON) workflow/scripts/snakemake_local.py --cores all --one-line --whole --show-failed-logs --ri
 \t@echo results/site/index.html
 
 lab: found
-\t@$(PYTHON) workflow/scripts/snakemake_local.py --if-changed --cores all --one-line --ri evidence
+\t@$(PYTHON) workflow/scripts/snakemake_local.py --if-changed --cores all --one-line --whole --ri evidence
 \t@$(PYTHON) -m jupyterlab notebooks/00-start.ipynb
 
 found:

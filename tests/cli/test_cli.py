@@ -13,7 +13,9 @@ import pytest
 from analysis import cli
 from analysis.base import models, project
 from analysis.claims.model import load_report
+from analysis.cli import verdicts
 from analysis.schema.campaigns import CampaignFile
+from tests.site import mock
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"
@@ -166,6 +168,30 @@ class TestVerdicts:
         assert found == ["house-placement-77pct", "house-placement-pays"]
         assert cli.main(["verdicts", "--report", "house", "--topic", "placment"]) == 1
         assert "no claim here is on 'placment'; is 'placement' meant?" in capsys.readouterr().err
+
+    def test_claims_that_a_campaign_does_not_test_are_one_line(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        common = {"topic": "scaling", "statement": "s", "reason": "r"}
+        told = [
+            mock.tell("a-one", verdict="holds", estimate=1.0, campaign="vm-a", **common),
+            *(
+                mock.tell(name, campaign=where, **common)
+                for where in ("vm-b", "vm-c")
+                for name in ("a-one", "a-two")
+            ),
+        ]
+        monkeypatch.setattr(verdicts, "_records", lambda *_: told)
+        assert cli.main(["verdicts"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        # One row for a claim that runs test, and one for a claim that nothing tests.
+        assert [line.split()[:2] for line in lines[1:3]] == [["a-one", "vm-a"], ["a-two", "vm-b"]]
+        said = (
+            "claims not tested by vm-b (1), vm-c (2), 3 rows; --campaign NAME shows those of one, --json all"
+        )
+        assert lines[3:] == ["", f"left out: {said}"]
+        assert cli.main(["verdicts", "--campaign", "vm-b"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 6
 
     def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "nobody"]) == 1

@@ -77,3 +77,12 @@ def test_named__a_table_has_the_campaigns_own_names_and_keeps_its_other_columns(
     assert list(found["interconnect"]) == ["the open link", "FDR InfiniBand"]
     assert list(found["value"]) == [1.0, 2.0]
     assert list(frame["interconnect"]) == ["veth", "ib-fdr"]
+
+
+def test_noun__of_jobs_on_one_node_ranks_per_node_are_ranks() -> None:
+    one, two = (
+        campaign(repeats([1.0, 1.1], nodes=1)),
+        campaign([*repeats([1.0], nodes=1), *repeats([1.1], nodes=2)]),
+    )
+    assert noun(one, "ranks_per_node", 2) == "2 ranks"
+    assert noun(two, "ranks_per_node", 2) == "2 ranks per node"

@@ -151,6 +151,8 @@ def test_import__a_word_that_is_no_factor_is_named(
     trees.folders(tmp_path / "tree", trees.good()[:1])
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{interconect}"]) == 1
     assert capsys.readouterr().err == "--pattern: 'interconect' is no factor; is 'interconnect' meant?\n"
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{x}/{repeat}"]) == 1
+    assert capsys.readouterr().err == "--pattern: 'x' is no factor; write {} for a part to ignore\n"
 
 
 def test_import__a_path_that_its_output_contradicts_costs_its_run(

@@ -31,7 +31,7 @@ def test_findings__the_answer_has_the_first_of_each_topic(found: list[Conclusion
     said = pages.finding_sentences(CAMPAIGN, found, 0.05)
     assert any("b is 1.200 times as fast as a" in one for one in said)
     assert any(one.startswith("2 nodes are 2.000 times as fast as 1 node") for one in said)
-    assert said[-1].startswith(f"In all {sum(one.word in STANDING for one in found)} conclusions, ")
+    assert said[-1].startswith(f"In all {sum(one.word in STANDING for one in found)} conclusions")
 
 
 def test_findings__a_campaign_that_says_nothing() -> None:

@@ -15,6 +15,8 @@ import nbformat
 import pytest
 import yaml
 
+from analysis.base import project
+
 from .conftest import CONFIG, ROOT, run_snakemake
 
 NOTHING = "Nothing to be done"
@@ -278,6 +280,12 @@ def test_make__shows_one_line_of_progress_and_the_whole_fault(tmp_path: Path) ->
     command = [sys.executable, str(script), "--cores", "1", "--one-line", "--show-failed-logs"]
     good = subprocess.run([*command, "b"], cwd=tmp_path, capture_output=True, text=True)
     assert (good.returncode, good.stdout, good.stderr) == (0, "", "1 of 1 steps\n")
+    # Only a build that says it is whole is noted, whatever its last argument is.
+    stamp = tmp_path / project.STAMP
+    subprocess.run([*command, "b", "--rerun-incomplete"], cwd=tmp_path, capture_output=True, check=True)
+    assert not stamp.exists()
+    subprocess.run([*command, "--whole", "b"], cwd=tmp_path, capture_output=True, check=True)
+    assert stamp.is_file()
     bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert bad.returncode == 1
     assert "what went wrong" in bad.stderr

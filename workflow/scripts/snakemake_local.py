@@ -4,8 +4,9 @@ It starts faster than the plain command. The Slurm plugin is left out, because i
 second. So is pandas itself, which Snakemake imports to see whether a parameter is a table. And the process
 from which stages are forked imports its modules while Snakemake starts, not afterwards.
 
-With ``--one-line`` it shows its progress in one line, and otherwise only warnings and errors. With
-``--if-changed`` it ends at once if no source is younger than the last build of all evidence.
+With ``--one-line`` it shows its progress in one line, and otherwise only warnings and errors. ``--whole``
+says that the build has all evidence in it, which is then noted. With ``--if-changed`` it ends at once if no
+source is younger than the last such build.
 """
 
 from __future__ import annotations
@@ -23,10 +24,16 @@ from typing import Any
 
 from analysis.base import project
 
-if "--if-changed" in sys.argv:
-    sys.argv.remove("--if-changed")
-    if not project.changed_since_build(Path.cwd()):
-        sys.exit()
+
+def _given(flag: str) -> bool:
+    """Tell whether the command line has a flag of ours, and take it out: the rest is Snakemake's."""
+    given = flag in sys.argv
+    sys.argv[:] = [one for one in sys.argv if one != flag]
+    return given
+
+
+if _given("--if-changed") and not project.changed_since_build(Path.cwd()):
+    sys.exit()
 
 _ALL = pkgutil.iter_modules
 
@@ -86,8 +93,7 @@ def run() -> int:
     from snakemake.logging import logger
 
     line = None
-    if "--one-line" in sys.argv:
-        sys.argv.remove("--one-line")
+    if _given("--one-line"):
         logger.addFilter(line := _OneLine())
     try:
         main()
@@ -99,8 +105,7 @@ def run() -> int:
     return 0
 
 
-# A build of all, which names no target, has all evidence in it.
-whole = sys.argv[-1] in ("--rerun-incomplete", "evidence", "datasets") and "--config" not in sys.argv
+whole = _given("--whole")
 began = time.time_ns()
 if "measure" in sys.argv:  # nothing else may run during a measurement
     status = run()

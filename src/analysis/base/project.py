@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).parents[1]
 READ = ("base", "schema", "readers", "energy", "model", "datasets")  # rooms that decide what a dataset holds
 # What a build of all evidence leaves, when it was, and what it is made from beside the raw files.
 _BUILT = ("data/processed/*/campaign.nc", "results/verdicts/**/*.json", "results/verdicts.json")
-_STAMP = Path("results", "logs", "evidence.built")
+STAMP = Path("results", "logs", "evidence.built")
 _SOURCES = ("config", "workflow", "src")
 
 
@@ -148,7 +148,7 @@ def changed_since_build(base: Path) -> bool:
 
     Times of the file system count too: a copy or an installed release may keep old times of change.
     """
-    stamp = base / _STAMP
+    stamp = base / STAMP
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != _outputs(base):
         return True
     since = stamp.stat().st_mtime_ns
@@ -157,7 +157,7 @@ def changed_since_build(base: Path) -> bool:
 
 def note_build(base: Path, since: int) -> None:
     """Note that all is built from sources as they were at a time, in ns since 1970."""
-    stamp = base / _STAMP
+    stamp = base / STAMP
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(_outputs(base), encoding="utf-8")
     os.utime(stamp, ns=(since, since))

@@ -3,12 +3,13 @@
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
-from analysis.base.words import displayed, table
+from analysis.base.words import counted, displayed, table
 from analysis.base.workers import kept
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import audit_path, evaluate_report
@@ -22,6 +23,7 @@ from analysis.estimates.contents import load_config
 from analysis.site.words import VERDICTS
 
 COLUMNS = ("claim", "campaign", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
+_NAMED = 4  # campaigns that a line names
 # Code of a terminal's colour -> tones of verdicts. All others are faint.
 _COLOURS = {
     "32": ("stands", "partly", "seen", "like", "agrees"),
@@ -58,6 +60,7 @@ def verdicts(
     if as_json:
         print(json.dumps([record.as_dict() for record in records], indent=1, ensure_ascii=False))
         return FINE
+    records, folded = (records, []) if campaigns else _folded(records)
     values = (
         [*(getattr(record, name) for name in COLUMNS[:-1]), displayed(record.verdict)] for record in records
     )
@@ -65,8 +68,27 @@ def verdicts(
     lines = table([[name.removesuffix("_text") for name in COLUMNS], *rows]).splitlines()
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         lines[1:] = [_coloured(line, one.verdict) for line, one in zip(lines[1:], records, strict=True)]
-    print("\n".join(lines))
+    print("\n".join([*lines, *folded]))
     return FINE
+
+
+def _folded(records: Sequence[Verdict]) -> tuple[list[Verdict], list[str]]:
+    """Leave one row to a claim that nothing tests; a line names the campaigns that do not test others."""
+    rows = [one for one in records if one.tested]
+    told = {one.claim for one in rows}
+    for one in records:
+        if one.claim not in told:
+            told.add(one.claim)
+            rows.append(one)
+    shown = {id(one) for one in rows}
+    left = Counter(one.campaign for one in records if id(one) not in shown)
+    order = [one for one in records if id(one) in shown]
+    if not left:
+        return order, []
+    where = ", ".join(f"{name} ({number})" for name, number in left.items())
+    where = where if len(left) <= _NAMED else f"{len(left)} campaigns"
+    lead = f"claims not tested by {where}, {counted(left.total(), 'row')}"
+    return order, ["", f"left out: {lead}; --campaign NAME shows those of one, --json all"]
 
 
 def _coloured(line: str, word: str) -> str:

@@ -267,6 +267,11 @@ class Campaign:
         """All runs, failed ones included."""
         return self.frame("runs")
 
+    @property
+    def on_one_node(self) -> bool:
+        """Whether every run had one node."""
+        return bool((self.runs["nodes"] == 1).all())
+
     def valid_of(self, *applications: Level) -> pd.DataFrame:
         """All valid runs of some applications; every conclusion asks for those of its own."""
         key = ("valid of", applications)

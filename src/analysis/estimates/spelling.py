@@ -80,12 +80,17 @@ def measure_name(variable: str) -> str:
 
 
 def display(campaign: Campaign, factor: str, level: Level) -> str:
-    """Name a level: by the campaign's `names`, a case as a report spells it, else as the field does."""
+    """Name a level: by the campaign's `names`, a case as a report spells it, else as the field does.
+
+    Where every job had one node, its ranks per node are its ranks.
+    """
     if given := campaign.own_name(factor, level):
         return given
     for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
+    if factor == "ranks_per_node" and campaign.on_one_node:
+        factor = "ranks"
     return campaign.application_name(str(level)) if factor == "application" else display_name(factor, level)
 
 

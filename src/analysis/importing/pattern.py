@@ -64,6 +64,8 @@ def _piece(piece: str, text: str, seen: set[str]) -> str:
         raise ConfigError.at(
             "--pattern", 0, f"{text!r} has {{{place[1]}}} twice", "write {} for a part to ignore"
         )
+    if not meant(name, FACTORS, alike=0.7, spellings=SPELLINGS):  # no misspelt factor: a name for a part
+        raise ConfigError.at("--pattern", 0, f"{place[1]!r} is no factor", "write {} for a part to ignore")
     seen.add(factor_name(name, "--pattern"))
     kind = r"\d+" if _TYPES[name] == "i4" else r"\d+(?:\.\d+)?" if _TYPES[name] == "f8" else ".+?"
     return f"(?P<{name}>{kind})"

@@ -42,11 +42,12 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
     topics = list(dict.fromkeys(one.topic for one in sure))[:_FIRST]
     compared = sum(one.q is not None for one in sure)
     rest = sum(one.word == UNKNOWN for one in found)
+    of_them = "" if compared == len(sure) else f", {compared} of them from comparisons"
+    open_ = f"; {counted(rest, 'comparison')} cannot be decided" if rest else ""
     return [
         *(f"{first[topic].sentence}." for topic in topics),
         *mixed,
-        f"In all {counted(len(sure), 'conclusion')}, {compared} of them from comparisons at {percent(q)} "
-        f"false discoveries; {counted(rest, 'comparison')} cannot be decided.",
+        f"In all {counted(len(sure), 'conclusion')}{of_them} at {percent(q)} false discoveries{open_}.",
         *asked,
     ]
 
