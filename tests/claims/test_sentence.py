@@ -17,6 +17,7 @@ from analysis.base.errors import ConfigError
 from analysis.claims import load_report, sentence
 from analysis.cli.claims import _measured
 from analysis.estimates.campaign import load_campaign
+from analysis.estimates.contents import load_config
 
 ROOT = Path(__file__).parents[2]
 
@@ -204,13 +205,31 @@ def test_claim__begins_a_new_report_with_a_title(place: Path, capsys: pytest.Cap
     path = place / "config/claims/mine2026.yaml"
     assert run("--yes", **FACTS) == 0
     out = capsys.readouterr().out
-    assert "add `mine2026: []` under `reports` in config/config.yaml, then:" in out
+    assert "config/config.yaml now has `mine2026: []` under `reports`; then:" in out
+    assert load_config(place)["reports"]["mine2026"] == []
     report = load_report(path)
     assert (report.title, report.publisher, report.date) == ("Our new cluster: a test", "Our centre", "2026")
     assert [claim.statement for claim in report.claims] == [GOOD["statement"]]
     assert run("--yes", report="mine2026", baseline="1gbe") == 1  # no level of this report
     assert run("--yes", "--new", report="mine2026", baseline="1gbe") == 0
     assert len(load_report(path).claims) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# ours\nreports: {}\nfront: []\n", "# ours\nreports: { a: [b, c] }\nfront: []\n"),
+        ("reports: { x: [], y: [z] } # all\n", "reports: { x: [], y: [z], a: [b, c] } # all\n"),
+        ("reports:\n  x: []\n  y: [z]\n", "reports:\n  a: [b, c]\n  x: []\n  y: [z]\n"),
+        ("front: []\n", None),
+        ("reports: {\n  x: [] }\n", None),
+    ],
+)
+def test_register__adds_a_report_and_nothing_else(before: str, after: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(before)
+    assert sentence.register(path, "a", ["b", "c"]) == (after is not None)
+    assert path.read_text() == (after or before)
 
 
 @pytest.mark.parametrize(

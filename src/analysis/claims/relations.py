@@ -151,7 +151,7 @@ class Relation(Model):
     topic: str = Field(description="heading where no claim gives one")
     section: str = ""
     statement: str = Field(description="what would have to be so, in our words")
-    stated: list[int] = Field([], description="lines of the sentence itself, where no figure stands in it")
+    stated: list[int] = Field([], description="lines of the sentence itself, if it has no figure")
     figures: dict[FigureName, PrintedFigure] = Field({})
     left: Maybe[Side] = None
     relation: Literal["equal", "greater", "less", "at-least", "at-most"] = Field(

@@ -189,6 +189,30 @@ def append(path: Path, texts: Sequence[str], ids: Sequence[str], before: str | N
     write_text(path, text)
 
 
+def register(path: Path, report: str, campaigns: Sequence[str]) -> bool:
+    """Add a report and the campaigns that test it to the ``reports`` of a configuration, whose rest stays.
+
+    Returns whether it was possible: the key must be a mapping on one line, or one in block style.
+    """
+    text = path.read_text(encoding="utf-8")
+    entry = f"{report}: [{', '.join(campaigns)}]"
+    wanted = yaml.safe_load(text)
+    wanted["reports"] = {**(wanted.get("reports") or {}), report: list(campaigns)}
+    for found, put in (
+        (r"^reports: *\{ *\}", rf"reports: {{ {entry} }}"),
+        (r"^reports: *\{(.*?) *\}", rf"reports: {{\1, {entry} }}"),
+        (r"^(reports:.*\n)( +)", rf"\1\2{entry}\n\2"),
+    ):
+        changed = re.sub(found, put, text, count=1, flags=re.MULTILINE)
+        try:
+            if changed != text and yaml.safe_load(changed) == wanted:
+                write_text(path, changed)
+                return True
+        except yaml.YAMLError:
+            continue
+    return False
+
+
 def load_with(path: Path, text: str, ids: Sequence[str]) -> Report:
     """Load the report that a file of claims would be with this text, and with these claims in it."""
     with TemporaryDirectory() as folder:

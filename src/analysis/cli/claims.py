@@ -52,7 +52,7 @@ def claim(
     drafted = sentence.load_with(path, f"{before.rstrip()}\n\n{text}", [entry["id"]])
     head = f"{before}\n" if given["title"] else ""
     print(f"{os.path.relpath(path)} gets:\n\n{head}{text}")
-    _preview(drafted, entry["id"], campaigns or _campaigns(report))
+    testing = _preview(drafted, entry["id"], campaigns or _campaigns(report))
     if asking and _ask("write it", "no").lower() not in ("y", "yes"):
         print("nothing written")
         return FINE
@@ -60,10 +60,18 @@ def claim(
         print("nothing written; --yes writes it")
         return FINE
     sentence.append(path, [text], [entry["id"]], before if given["title"] else None)
-    known = report in load_config()["reports"]
-    first = "" if known else f"add `{report}: []` under `reports` in config/config.yaml, "
-    print(pasteable(f"written; {first}then: benchbook verdicts --report {report}"))
+    print(pasteable(f"written; {_registered(report, testing)}then: benchbook verdicts --report {report}"))
     return FINE
+
+
+def _registered(report: str, campaigns: Sequence[str]) -> str:
+    """Name a new report in the configuration, with the campaigns that test it; say so, or what to do."""
+    if report in load_config()["reports"]:
+        return ""
+    entry = f"`{report}: [{', '.join(campaigns)}]` under `reports`"
+    if sentence.register(project.root() / "config" / "config.yaml", report, campaigns):
+        return f"config/config.yaml now has {entry}; "
+    return f"add {entry} in config/config.yaml, "
 
 
 def _campaigns(report: str) -> list[str]:
@@ -129,8 +137,8 @@ def _level(text: str) -> str | int | float:
     return float(text) if re.fullmatch(r"\d+\.\d+", text) else text
 
 
-def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
-    """Print the verdict of the new claim on each campaign that has runs for it."""
+def _preview(report: Report, name: str, campaigns: Sequence[str]) -> list[str]:
+    """Print the verdict of the new claim on each campaign that has runs for it; return these campaigns."""
     built(campaigns)
     rows: list[list[str]] = []
     reasons: list[str] = []
@@ -139,7 +147,7 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
         print(f"reading {campaign}", file=sys.stderr)
         loaded = load_campaign(campaign)
         (found,) = (one for one in evaluate(report, loaded) if one.claim == name)
-        reasons.append(f"  {campaign}: {found.reason}")
+        reasons.append(f"  {campaign}: {found.reason.replace(f' of {campaign}', '')}")
         if found.verdict == "not tested":
             asked = report.claim(name).question
             silent.append(reasons.pop() + _differing(asked, loaded) + _measured(asked, loaded))
@@ -152,6 +160,7 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> None:
     else:
         print("no campaign of this build tests it:", *silent[:_CHOICES], sep="\n")
     print()
+    return [row[0] for row in rows]
 
 
 def _measured(question: Question, campaign: Campaign) -> str:
