@@ -14,7 +14,7 @@ import pytest
 from analysis.claims.rules import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
-from analysis.estimates.finding import IN_ORDER, LIMITED, UNKNOWN_ORDER, places_in_time
+from analysis.estimates.finding import IN_ORDER, LIMITED, SAME_FIRST, UNKNOWN_ORDER, places_in_time
 from analysis.estimates.sessions import alternate, blocks, times
 from analysis.estimates.tables import yearly_costs
 from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
@@ -32,7 +32,9 @@ expect: {{ relation: at-least, value: {value} }}
 """
 
 
-def sides(order: Any = None, starts: Sequence[str] = ("NaT",) * 12) -> Campaign:
+def sides(
+    order: Any = None, starts: Sequence[str] = ("NaT",) * 12, jobs: Sequence[str] = ("",) * 12
+) -> Campaign:
     """Make six runs of two libraries, by turns; `order` has their places in time, `starts` their times."""
     rows = [
         row
@@ -45,8 +47,8 @@ def sides(order: Any = None, starts: Sequence[str] = ("NaT",) * 12) -> Campaign:
     ]
     places = order if order is not None else [-1] * 12
     placed = [
-        row | {"order": at, "start": np.datetime64(start)}
-        for row, at, start in zip(rows, places, starts, strict=True)
+        row | {"order": at, "start": np.datetime64(start), "job_id": job}
+        for row, at, start, job in zip(rows, places, starts, jobs, strict=True)
     ]
     # A run that counts in no statistic keeps `campaign` from making an order.
     return campaign([*placed, *repeats([1.0], valid=False, order=99)])
@@ -98,6 +100,26 @@ def test_verdict__of_sides_in_blocks_is_of_that_order(
     assert said in found.sentence
     assert "in that session" not in found.sentence  # their times are not known
     assert (found.p is None) == bool(why)
+
+
+SWAPPED = [at ^ (at // 2 % 2) for at in TURNS]  # in every other pair the second is first
+
+
+@pytest.mark.parametrize(
+    ("order", "jobs", "word"),
+    [
+        (TURNS, [str(at // 2) for at in TURNS], "in that order of runs only"),
+        (SWAPPED, [str(at // 2) for at in TURNS], HOLDS),
+        (TURNS, [str(at) for at in TURNS], HOLDS),
+        (TURNS, ["1"] * 12, HOLDS),
+    ],
+)
+def test_verdict__of_jobs_that_all_ran_the_same_side_first(
+    tmp_path: Path, order: Any, jobs: Sequence[str], word: str
+) -> None:
+    found = verdict(claim(tmp_path, CLAIM.format(value=1.0)), sides(order, jobs=jobs))
+    assert found.verdict == word
+    assert (SAME_FIRST in found.reason) == (word != HOLDS)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ _APART = 2 * np.sin(np.pi / 24)  # of a clock's radius: sides less than an hour 
 _CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 2  # of each side, if it has the runs for it
 _MANY = 6  # runs per side
+_PAIRS = 4  # jobs; the same side is first in all of fewer by chance
 _ROUNDS = 6  # days that are counted each by itself
 _DRAWS, _SEED = 2_000, 20_261_124
 
@@ -64,9 +65,13 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
         return OTHER_SYSTEMS
     if np.isnan(own["when"].to_numpy()).any():
         return UNKNOWN_ORDER
-    if blocks := [name for name in BLOCKS if name in campaign.matched]:
-        first = own.assign(day=measuring_days(own)).sort_values("when").drop_duplicates(blocks)
-        return SAME_FIRST if first[compare.factor].nunique() == 1 else ""
+    blocks = [name for name in BLOCKS if name in campaign.matched]
+    if pairs := blocks or (["job_id"] if _are_pairs(own, compare) else []):
+        first = own.assign(day=measuring_days(own)).sort_values("when").drop_duplicates(pairs)
+        if first[compare.factor].nunique() == 1:
+            return SAME_FIRST
+    if blocks:
+        return ""
     # Places in time are those among the runs of an application.
     by = ["application", *([] if compare.along is None else compare.along[:1])]
     parts = [part for _, part in own.groupby(by, sort=True)]
@@ -74,6 +79,12 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     if not kept:
         return _one_after_another(own)
     return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
+
+
+def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
+    """Tell whether each of some jobs, four or more, ran each of two sides once."""
+    jobs = runs.groupby("job_id")[compare.factor].agg(["size", "nunique"])
+    return len(jobs) >= _PAIRS and bool((jobs == 2).all(axis=None))
 
 
 def _one_after_another(runs: pd.DataFrame) -> str:
