@@ -96,8 +96,11 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
         return BUSY
     except OSError as error:
         return _not_laid_out(error, base)
+    own = os.environ.pop(turns.SHELL, "")
     try:
         limit = lay_out(work, base, campaign, run, job)
+        if own:
+            (work / ".shell").write_text(f"{own}\n", encoding="ascii")
     except BenchbookError as error:
         shutil.rmtree(work)
         print(error, file=sys.stderr)
@@ -105,7 +108,7 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     except OSError as error:
         shutil.rmtree(work, ignore_errors=True)
         return _not_laid_out(error, work)
-    if why := _over(base, campaign, job):  # as late as possible: others may have the node now
+    if why := _over(base, campaign, job, own):  # as late as possible: others may have the node now
         shutil.rmtree(work, ignore_errors=True)
         print(f"{run}: {why}", file=sys.stderr)
         return 1
@@ -118,9 +121,9 @@ def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
     return os.execvp("bash", ["bash", str(work / "job.sh")])
 
 
-def _over(base: Path, campaign: str, job: _Slurm) -> str:
-    """Say why this job begins no run any more, though its processes go on; empty if it may."""
-    if turns.is_orphan(os.environ.pop(turns.SHELL, "")):
+def _over(base: Path, campaign: str, job: _Slurm, own: str) -> str:
+    """Say why this job, with its `own` shell, begins no run any more, though it goes on; empty if it may."""
+    if not job.runs and turns.is_orphan(own):  # of a shared job `turns` has asked just now
         return turns.ORPHANED
     if job.number and folders.given_up(base, campaign, job_of({"job_id": job.number}), job.names):
         return f"not begun: this start of job {job.number} is recorded as ended"

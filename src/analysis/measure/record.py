@@ -40,6 +40,7 @@ SLACK = 10.0
 CONT_AND_TERM = 2.0  # s between the two signals with which Slurm ends a job
 _PROBE = 65_536  # B
 _LARGEST = 1 << 28  # B of a file whose checksum takes no more than a second
+_OUTLIVED = "it went on after the shell of its job was killed: Slurm may have given its cores to others"
 _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
 CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
@@ -260,6 +261,7 @@ def _judged(
         signal = killed if (ended or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned, lost=lost)
         paused = record["accounting"]["resumed"] = _resumed(work, began, ended, at)
+        found = found or _OUTLIVED * (work / ".outlived").exists()
         found = found or "its job was suspended while it ran" * bool(paused)
         record["reason"] = found or _meanwhile(base, campaign, record["run"])
     if bad := [record for record in records.values() if record["reason"]]:

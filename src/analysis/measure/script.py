@@ -31,6 +31,15 @@ ${environment}
 # Seconds since the node's start: a clock that nobody sets.
 uptime() { read -r up _ </proc/uptime && echo "$$up"; }
 
+# Tell whether the shell of Slurm's job is above this one: what outlives that, Slurm holds no node for.
+held() {
+    read -r shell 2>/dev/null <.shell || return 0
+    pid=$$$$
+    while [ "$$pid" != "$$shell" ]; do
+        [ "$$pid" -gt 1 ] && read -r _ _ _ pid _ <"/proc/$$pid/stat" || return 1
+    done
+}
+
 # Tell whether Open MPI 4 did not start because of another one: each removes the folder of all on its node if
 # that is empty, and a second one can have made it for itself at that moment. No rank has begun then.
 in_its_way() {
@@ -86,6 +95,7 @@ ${jobs}
     for pid in "$${pids[@]}"; do
         while kill -0 "$$pid" 2>/dev/null; do wait "$$pid"; done
     done
+    held || : >.outlived
 ${sampler_stop}
 fi
 trap '' TERM INT

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Start each run after the one before; return the status of the first."""
     campaign, *runs = sys.argv[1:] if argv is None else argv
     codes = list[int]()
-    shell = os.environ.pop(SHELL, "")
+    shell = os.environ.get(SHELL, "")
     for run in runs:
         if is_orphan(shell):
             print(f"{run}: {ORPHANED}", flush=True)
