@@ -15,7 +15,7 @@ from analysis import cli
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.claims import load_report, sentence
-from analysis.cli.claims import _measured
+from analysis.cli.claims import _campaigns, _measured
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.contents import load_config
 
@@ -298,3 +298,20 @@ def test_claim__preview_is_the_verdict_of_the_claim_by_hand(capsys: pytest.Captu
     (row,) = (line for line in out.splitlines() if line.startswith("vm-hpcg"))
     assert row.endswith("holds")
     assert "  vm-hpcg: equal within 5 %" in out  # the reason
+
+
+def test_campaigns__of_a_new_report_are_those_with_data_and_a_few_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        project, "processed", lambda name: ROOT / ("data" if name.startswith("new") else "src")
+    )
+    monkeypatch.setattr(
+        "analysis.cli.claims.load_config", lambda: {"reports": {"old": ["a"]}, "campaigns": names}
+    )
+    monkeypatch.setattr(Path, "is_file", lambda path: "src" in path.parts)
+    names = ["built", "new1", "new2", "new3"]
+    assert _campaigns("mine") == names
+    names.append("new4")
+    assert _campaigns("mine") == ["built"]
+    assert _campaigns("old") == ["a"]

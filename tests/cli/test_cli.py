@@ -192,6 +192,9 @@ class TestVerdicts:
         assert lines[3:] == ["", f"left out: {said}"]
         assert cli.main(["verdicts", "--campaign", "vm-b"]) == 0
         assert len(capsys.readouterr().out.splitlines()) == 6
+        told.clear()
+        assert cli.main(["verdicts"]) == 1
+        assert "no campaign tests these claims; name one under `reports`" in capsys.readouterr().err
 
     def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "nobody"]) == 1

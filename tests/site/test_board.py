@@ -44,7 +44,7 @@ def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None
         "Of 38 claims 1 is contradicted by the report's own figures; 25 were tested on the same hardware and "
         "software (11 shown, 3 shown in part, 7 not shown, 4 not clear); 1 by the report's own arithmetic "
         "only (1 consistent); "
-        "1 on synthetic files (1 recovered); 10 by nothing."
+        "1 on synthetic files (1 recovered); 10 were not tested."
     )
 
 
@@ -53,7 +53,7 @@ def test_board__sentence_of_a_self_test() -> None:
         one(claim=c, evidence="synthetic", verdict=v) for c, v in (("a", "recovered"), ("b", "not tested"))
     ]
     assert scoreboard.board(told).sentence == (
-        "Of 2 claims 1 was tested on synthetic files (1 recovered); 1 by nothing."
+        "Of 2 claims 1 was tested on synthetic files (1 recovered); 1 was not tested."
     )
 
 
@@ -75,7 +75,7 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
     board = scoreboard.board(found, [judged, own])
     assert board.sentence == (
         "Of 8 claims 1 is contradicted by the report's own figures; 1 was tested at another scale (1 shown); "
-        "6 by nothing. "
+        "6 were not tested. "
         "1 more was looked up (1 confirmed by a source)."
     )
     rows = {row.claim.claim: row for group in board.groups for row in group.rows}

@@ -223,7 +223,7 @@ def _reading(command: Any) -> None:
     add("--json", help="print a list of objects instead of a table", **_AS_JSON)
     add("--topic", help="only claims on this, such as 'interconnect'")
     what = "print how many claims of each report have a word, and from how many sets of runs, as JSON"
-    add("--counts", dest="counted", action="store_true", help=what)
+    add("--counts", dest="as_counts", action="store_true", help=what)
 
     what = "forecast a profiled job on another link or number of nodes, as a range"
     add = command("whatif", "cli.whatif:whatif", what)

@@ -23,6 +23,7 @@ from analysis.estimates.question import Question
 from analysis.schema.factors import TABLE, label
 
 _CHOICES = 16  # words that a question lists
+_FEW = 3  # campaigns that a preview builds
 _USUAL = ("application_time", "figure_of_merit")  # what nearly every application prints
 Check = Callable[[str], object]  # raises `ConfigError` with what is wrong with an answer
 
@@ -75,11 +76,15 @@ def _registered(report: str, campaigns: Sequence[str]) -> str:
 
 
 def _campaigns(report: str) -> list[str]:
-    """List the campaigns of the build that are for a report; for one that the build lacks, all with data."""
+    """List the campaigns of the build that are for a report; for one that the build lacks, all with data.
+
+    Those that are still to be built are among them if they are few, as after an import.
+    """
     config = load_config()
     if report in config["reports"]:
         return list(config["reports"][report])
-    return [name for name in config["campaigns"] if (project.processed(name) / "campaign.nc").is_file()]
+    late = [one for one in config["campaigns"] if not (project.processed(one) / "campaign.nc").is_file()]
+    return [one for one in config["campaigns"] if len(late) <= _FEW or one not in late]
 
 
 def _facts(given: dict[str, Any], asking: bool) -> tuple[str, str, str]:
@@ -158,7 +163,7 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> list[str]:
     if rows:
         print(table([["campaign", "expected", "estimate", "n", "verdict"], *rows]), *reasons, sep="\n")
     else:
-        print("no campaign of this build tests it:", *silent[:_CHOICES], sep="\n")
+        print(f"no campaign of this build tests it{':' * bool(silent)}", *silent[:_CHOICES], sep="\n")
     print()
     return [row[0] for row in rows]
 

@@ -37,7 +37,7 @@ def verdicts(
     campaigns: Sequence[str] | None,
     *,
     as_json: bool,
-    counted: bool = False,
+    as_counts: bool = False,
     topic: str | None = None,
 ) -> int:
     """Print every claim that a build evaluates, of the reports, campaigns and topic named or of all.
@@ -54,7 +54,10 @@ def verdicts(
         records = [one for one in records if one.topic == topic]
         if not records:
             raise ConfigError.at("--topic", 0, f"no claim here is on {topic!r}", known(topic, topics))
-    if counted:
+    if not records:
+        remedy = "name one under `reports` in config/config.yaml, or give --campaign"
+        raise ConfigError.at("benchbook verdicts", 0, "no campaign tests these claims", remedy)
+    if as_counts:
         print(json.dumps(_counted(records), indent=1))
         return FINE
     if as_json:

@@ -278,8 +278,12 @@ def tally(rows: Sequence[ClaimRow]) -> list[Tally]:
     return [Tally(GROUNDS[name], count(found)) for name, found in by_ground.items() if found]
 
 
+# What is said of one claim and of several, where it is not that they were tested.
+_VERBS = {CONTRADICTED: ("is", "are"), "none": ("was", "were")}
+
+
 def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
-    """Say: ``Of 9 claims 1 is contradicted ...; 2 were tested by a model ...; 7 by nothing``.
+    """Say: ``Of 9 claims 1 is contradicted ...; 2 were tested by a model ...; 7 were not tested``.
 
     Look-ups are counted in a sentence of their own.
     """
@@ -287,11 +291,10 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
     asked = [one for one in tallies if one.ground.name != LOOK_UP]
     total = sum(one.total for one in asked)
     parts = [_counted(one) for one in asked]
-    verbs = ["" if one.ground.name == CONTRADICTED else "tested" for one in asked]
+    verbs = [_VERBS.get(one.ground.name, ("was tested", "were tested")) for one in asked]
     for at, (one, verb) in enumerate(zip(asked, verbs, strict=True)):
         if at == 0 or verb != verbs[at - 1]:
-            be = ("was" if verb else "is") if one.total == 1 else ("were" if verb else "are")
-            parts[at] = parts[at].replace(" ", f" {be} {verb} " if verb else f" {be} ", 1)
+            parts[at] = parts[at].replace(" ", f" {verb[one.total != 1]} ", 1)
     text = f"Of {counted(total, 'claim')}{judged} {'; '.join(parts)}." if parts else ""
     if apart:
         be = "was" if apart[0].total == 1 else "were"

@@ -260,7 +260,7 @@ _GROUNDS = (
         "its statements compared with each other: consistent confirms nothing",
     ),
     Ground("synthetic", "synthetic files", "{} on synthetic files", "a test of the pipeline"),
-    Ground("none", "nothing", "{} by nothing", "nothing here tests it"),
+    Ground("none", "not tested", "{} not tested", "nothing here tests it"),
 )
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
