@@ -118,12 +118,13 @@ def test_matched__runs_of_one_job_are_a_pair(tmp_path: Path, turned: bool, word:
             seconds = 80.0 * 2**job * (1.25 if link == "b" else 1)
             rows += repeats([seconds], "elapsed", interconnect=link, job_id=100 + job, order=2 * job + place)
     text = CLAIM.format(quantity="speedup", value=2)
-    found = verdict(claim(tmp_path, text), replace(campaign(rows), matched=("job_id",)))
+    found = verdict(claim(tmp_path, text), campaign(rows))
     assert (found.estimate, found.low, found.high, found.n) == (1.25, 1.25, 1.25, 5)
     assert found.level == pytest.approx(1 - 2 / 2**5)
     assert found.verdict == word
-    unpaired = verdict(claim(tmp_path, text), campaign(rows))
-    assert unpaired.verdict == "cannot tell"
+    assert "by pairs of one job 1.25" in found.arithmetic
+    # A job without its other side, and nothing is paired.
+    assert verdict(claim(tmp_path, text), campaign(rows[:-1])).verdict == "cannot tell"
 
 
 def test_matched__three_cells_cannot_tell(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from analysis.base.yaml import Where
 from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
 from analysis.estimates import mixture
-from analysis.estimates.finding import BLOCKS
+from analysis.estimates.finding import DAY
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
 from analysis.schema.factors import FACTORS, SPELLINGS, label
@@ -410,7 +410,7 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
             known(factor, FACTORS, spellings=SPELLINGS),
         )
         for where, factor in named.items()
-        if factor not in (FACTORS if "cells" not in where else (*FACTORS, *BLOCKS))
+        if factor not in (FACTORS if "cells" not in where else (*FACTORS, DAY))
     ]
     mixed = [where for where, factor in named.items() if "alike" in where and factor in _PROBLEM]
     return faults + [

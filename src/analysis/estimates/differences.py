@@ -60,11 +60,24 @@ def ratio_of(
     """Return the ratio of the medians of two groups, and a remark on its interval.
 
     `between_days` is for groups that are always from different days, such as before and after an upgrade
-    (`stats.ratio_between_days`). The interval includes the errors of meters and of rounding.
+    (`stats.ratio_between_days`). Of jobs that ran both, the median of their ratios. The interval includes the
+    errors of meters and of rounding.
     """
-    estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
-    ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))
+    if in_pairs(top, bottom):
+        one, other = (part.set_index("job_id")["value"] for part in (top, bottom))
+        ratio = stats.median(one / other).counted(len(one), len(other))
+    else:
+        estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
+        ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))
     return uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
+
+
+def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
+    """Tell whether two or more jobs ran both sides once each, so that what they share cancels."""
+    if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
+        return False
+    jobs, others = set(top["job_id"]), set(bottom["job_id"])
+    return jobs == others and len(jobs) == len(top) and "" not in jobs
 
 
 def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFrame) -> Equivalence:

@@ -19,8 +19,6 @@ from analysis.schema.factors import BRIEF, labelled, level_name
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
 DAY, ORDER, HOST = "day", "order", "host"
-# What makes runs of two sides a pair, next to factors: one job, or one day.
-BLOCKS = ("job_id", "day")
 _DAY = 86_400 * 10**9  # ns
 _FEW = 30  # runs of which all columns are made objects sooner than some are chosen
 _TALL = 1_000  # runs whose factors are compared one after the other: all at once are as many objects

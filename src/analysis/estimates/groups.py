@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import BLOCKS, group_name, measuring_days, parted
+from analysis.estimates.finding import DAY, group_name, measuring_days, parted
 from analysis.estimates.measures import MEASURES, Spec
 from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import FACTORS, FOLLOWS
@@ -96,8 +96,8 @@ def strata(
     """Split runs by every factor that is not compared, with what the factors are in each part."""
     loose = set(moving) | {name for factor in moving for name in FOLLOWS.get(factor, ())}
     loose |= set(campaign.pool) if spec.profile else set()
-    blocks = [name for name in BLOCKS if name in campaign.matched]
-    fixed = [name for name in (*FACTORS, uncertainty.POINT, *blocks) if name not in loose and name in frame]
+    names = (*FACTORS, uncertainty.POINT, *([DAY] if DAY in campaign.matched else []))
+    fixed = [name for name in names if name not in loose and name in frame]
     for named, part in parted(frame, fixed):
         # A time that was not asked for is NaN, which is unlike itself.
         yield {name: "" if pd.isna(level) else level for name, level in named.items()}, part

@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.conditions import on_other_days
-from analysis.estimates.differences import ratio_of
+from analysis.estimates.differences import in_pairs, ratio_of
 from analysis.estimates.finding import measuring_days, median_text
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
@@ -54,8 +54,10 @@ def speed_of(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Esti
 
 
 def quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
-    """Spell two medians and how their ratio follows from them: in one, or from that of each day."""
+    """Spell two medians and how their ratio follows from them: in one, or from that of each job or day."""
     medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
+    if in_pairs(top, bottom):
+        return f"{medians}; by pairs of one job"
     return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
 
 

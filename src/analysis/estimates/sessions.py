@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.differences import in_pairs
 from analysis.estimates.finding import (
-    BLOCKS,
+    DAY,
     IN_ORDER,
     ONE_AFTER_ANOTHER,
     OTHER_HOURS,
@@ -42,6 +43,7 @@ _SELDOM, _NEVER = 0.05, 0.01
 _HOURS = 0.03  # so seldom do shuffled runs of some days keep their sides so far apart in the day
 _DAY = 86_400  # s
 _APART = 2 * np.sin(np.pi / 24)  # of a clock's radius: sides less than an hour apart are of one time of day
+_SIDES = 2  # of a comparison
 _CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 2  # of each side, if it has the runs for it
 _MANY = 6  # runs per side
@@ -65,12 +67,12 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
         return OTHER_SYSTEMS
     if np.isnan(own["when"].to_numpy()).any():
         return UNKNOWN_ORDER
-    blocks = [name for name in BLOCKS if name in campaign.matched]
-    if pairs := blocks or (["job_id"] if _are_pairs(own, compare) else []):
-        first = own.assign(day=measuring_days(own)).sort_values("when").drop_duplicates(pairs)
-        if first[compare.factor].nunique() == 1:
+    by_day = DAY in campaign.matched
+    if by_day or _are_pairs(own, compare):
+        first = own.assign(day=measuring_days(own)).sort_values("when")
+        if first.drop_duplicates(DAY if by_day else "job_id")[compare.factor].nunique() == 1:
             return SAME_FIRST
-    if blocks:
+    if by_day:
         return ""
     # Places in time are those among the runs of an application.
     by = ["application", *([] if compare.along is None else compare.along[:1])]
@@ -83,8 +85,8 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
 
 def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
     """Tell whether each of some jobs, four or more, ran each of two sides once."""
-    jobs = runs.groupby("job_id")[compare.factor].agg(["size", "nunique"])
-    return len(jobs) >= _PAIRS and bool((jobs == 2).all(axis=None))
+    sides = [part for _, part in runs.groupby(compare.factor, sort=True)]
+    return len(sides) == _SIDES and len(sides[0]) >= _PAIRS and in_pairs(*sides)
 
 
 def _one_after_another(runs: pd.DataFrame) -> str:
