@@ -153,9 +153,12 @@ def _file(run: Testimony, kind: str) -> str:
 
 @witness("a file of a run", "its SHA-256 in the record")
 def noted_files(case: Hearing) -> Iterator[Fault]:
-    """Find files that are not those that the run left, by the checksums that Benchbook noted at its end."""
+    """Find files that are not those that the run left, by the checksums that Benchbook noted at its end.
+
+    What is left of a failed attempt can go on writing after its record.
+    """
     noted = {checksum: (run, name) for run in case.runs for name, checksum in run.section("outputs").items()}
-    for run in case.runs:
+    for run in case.ended:
         outputs = run.section("outputs")
         for file in run.files if outputs else ():
             name = str(file["path"]).partition(f"{run.name}/")[2]
@@ -171,7 +174,7 @@ def noted_files(case: Hearing) -> Iterator[Fault]:
 @witness("files of a run", "files that its record names", grave=False)
 def further_files(case: Hearing) -> Iterator[Fault]:
     """Find files of a run that the job did not leave, by the checksums that Benchbook noted at its end."""
-    for run in case.runs:
+    for run in case.ended:
         outputs = run.section("outputs")
         for file in run.files if outputs else ():
             name = str(file["path"]).partition(f"{run.name}/")[2]
