@@ -14,18 +14,16 @@ from typing import Any
 
 from analysis.base.models import OF_DRAWS, one_or_more
 from analysis.base.words import Level, attached, binary_size, capitalised, in_order, percent, significant
-from analysis.estimates import scaling
+from analysis.estimates import amounts, scaling
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
 from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said, varying
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
-from analysis.estimates.numerals import display_unit, of_bytes, spell, spell_all, times_of
+from analysis.estimates.numerals import display_unit, spell, spell_all
 from analysis.estimates.question import Question
 from analysis.estimates.ratios import in_margin, inverse, side, upright
 from analysis.estimates.spelling import (
-    LEVELS,
-    MULTIPLES,
     Stratum,
     ahead,
     alternatives,
@@ -477,65 +475,6 @@ def _order(answer: Statement) -> str:
     return f"{first} {_be(answer, first)} ahead of {', then of '.join(others)} {answer.place} ({by})"
 
 
-def _cost(answer: Statement) -> str:
-    value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
-    if answer.question.compare is None:
-        return f"a year of jobs costs {value} {answer.place} ({sure})"
-    first, second = answer.names
-    return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
-
-
-def _level(answer: Statement) -> str:
-    """Word a measure by itself: a share, a size, a rate."""
-    asked = answer.question
-    estimates = [one.estimate for one in answer.found]
-    unit = "" if asked.variable == "distinct_calls" else answer.unit or MEASURES[asked.variable].unit
-    if estimates[0].level == 1 and estimates[0].low != estimates[0].high:  # an exact one is its range
-        unit, size = of_bytes(estimates[0].high) if unit == "B" else (unit, 1.0)
-        ends = [significant(end / size) for end in (estimates[0].low, estimates[0].high)]
-        value, sure = attached(" to ".join(dict.fromkeys(ends)), display_unit(unit)), ""
-    else:
-        value, sure = spell_all(estimates, unit)
-    if sure == "exact" and all(one.level == 1 for one in estimates):
-        sure = ""
-    if not answer.decided:
-        n = sum(one.n for one in estimates)
-        sure = "in a single run" if n == 1 else f"in {n} runs" + " of unlike kinds" * (len(estimates) > 1)
-    members = [str(one) for one in asked.members]
-    sizes = [f"{one:,}" for one in asked.members if not isinstance(one, str)]
-    calls = listed([one for one in asked.members if isinstance(one, str)])
-    names = [one.replace("_", " ") for one in members] if asked.variable == "stated_figure" else members
-    several = len(members) > 1
-    words = {"take": "take" if several else "takes", "make": "make" if several else "makes"}
-    words |= {"carry": "carry" if several else "carries", "members": listed(names)}
-    words["calls"] = f"{calls} in " if calls else ""
-    if asked.variable == "size_share" and len(sizes) == 2:
-        words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
-    else:
-        words["sizes"] = f"{listed(sizes)} B"
-    of = f" of {listed(members)}" if members and asked.variable not in LEVELS else ""
-    text = f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
-    words["times"] = times_of(asked.scale, unit)
-    if words["times"] == "1" or asked.scale == 1:
-        text = LEVELS.get(asked.variable, text)
-    else:
-        text = MULTIPLES.get(asked.variable, f"{{times}} times {text}")
-    text = text.format(value=value, application=answer.application, **words)
-    there = where(answer.campaign, answer.given, answer.places)
-    return f"{text}{', ' if there else ''}{there}" + (f" ({sure})" if sure else "")
-
-
-def _set(answer: Statement) -> str:
-    """Word a set: the sizes of messages, the calls that are made most."""
-    (finding,) = answer.found
-    members = [one if isinstance(one, str) else f"{one:,}" for one in in_order(finding.members or ())]
-    text = f"the messages of {answer.application} have {listed(members)} B"
-    if answer.question.variable != "message_sizes":
-        text = f"the calls that {answer.application} makes most are {listed(members)}"
-    there = where(answer.campaign, answer.given, answer.places)
-    return f"{text}{', ' if there else ''}{there}" + ", not all of them in every run" * bool(finding.unequal)
-
-
 def with_base(sentence: str, base: str) -> str:
     """Add the baseline's own value to what a sentence has in brackets."""
     return f"{sentence[:-1]}; {base})" if sentence.endswith(")") else f"{sentence} ({base})"
@@ -550,7 +489,7 @@ _SENTENCES: Mapping[str, Callable[[Statement], str]] = {
     "ordering": _order,
     "saturation": scaling.stop,
     "trend": scaling.trend,
-    "cost": _cost,
-    "level": _level,
-    "set": _set,
+    "cost": amounts.cost,
+    "level": amounts.level,
+    "set": amounts.set_of,
 }

@@ -36,40 +36,6 @@ _MEASURES = {
     "rank_bytes": "data that a rank hands to MPI", "message_count": "number of messages",
 }  # fmt: skip
 
-# How a level of a measure is said, with its value, its application and its members.
-LEVELS = {
-    "mpi_fraction": "MPI takes {value} of the time of {application}",
-    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
-    "call_share": "{members} {take} {value} of the MPI time of {application}",
-    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
-    "distinct_calls": "{application} makes {value} kinds of MPI calls",
-    "size_share": "{value} of the messages of {calls}{application} have {sizes}",
-    "bytes_per_call": "{members} {carry} {value} per call in {application}",
-    "first_rank_excess": "rank 0 of {application} sends {value} what the median of the other ranks sends",
-    "rank_bytes": "a rank of {application} hands {value} to MPI",
-    "rank_memory": "a rank of {application} takes {value} of memory",
-    "node_memory": "{application} takes {value} of memory on a node",
-    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
-    "latency": "a message of {members} B takes {value} in {application}",
-    "bandwidth": "messages of {members} B move at {value} in {application}",
-    "jobs_per_day": "the nodes finish {value} of {application}",
-    "energy_per_job": "a job of {application} takes {value}",
-    "pair_rate": "the largest pair of ranks of {application} exchanges {value}",
-    "mean_power": "{application} draws {value}",
-    "reduction_share": "reductions of dot products take {value} of the time of {application}",
-    "sent_share": "{members} {carry} {value} of the bytes that {application} sends",
-    "message_share": "{sizes} are the sizes of {value} of the calls of {application} that have one",
-    "pair_spread": "the busiest pair of ranks of {application} exchanges {value} the bytes of the least busy",
-    "grid_ratio": "the global grid of {application} has {value} times the points of its ranks' grids",
-    "stated_figure": "a source gives {value} as {members}",
-}
-# The same of a claim whose `scale` multiplies the measure: of a rank to a node, of a second to a run.
-MULTIPLES = {
-    "rank_bytes": "{times} ranks of {application} hand {value} to MPI",
-    "rank_memory": "{times} ranks of {application} take {value} of memory",
-    "pair_rate": "the largest pair of ranks of {application} exchanges {value} in {times} s",
-}
-
 
 def measure_name(variable: str) -> str:
     """Name a measure as axes and sentences do."""
