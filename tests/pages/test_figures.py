@@ -399,3 +399,8 @@ def test_count_bars__stand_in_one_order() -> None:
     figures.count_bars(table, ax=ax, xlabel="claims (count)")
     (legend,) = fig.legends
     assert [text.get_text() for text in legend.get_texts()] == ["holds", "seen, smaller", "does not hold"]
+
+
+def test_wrapped__a_number_stays_with_its_unit() -> None:
+    assert figures.wrapped("Allreduce of 4 B", 14) == "Allreduce of\n4 B"
+    assert figures.wrapped("4 nodes of one machine", 8) == "4 nodes\nof one\nmachine"

@@ -137,7 +137,7 @@ def test_counts__say_of_what_they_are_so_that_they_add_up(tmp_path: Path) -> Non
     assert "1 contradiction inside the reports" in text
     assert (
         "Counted below as a claim's own contradiction: 0. "
-        "Between printed numbers that belong to no such claim: 1." in text
+        "The others are between printed numbers that belong to no claim: 1." in text
     )
 
 
@@ -219,7 +219,7 @@ LONG = """(() => {
   say('.quote', 'The report: “FDR InfiniBand is over 7 times as fast as 1GbE at 32 nodes”');
   say('.pill', '↗ direction agrees, order of runs not known');
   say('.number', '1.42× (1.01 to 1.65, 88 % interval)');
-  say('.meaning', 'Runs show the direction but not the size, and how they were run limits what that shows.');
+  say('.meaning', 'Runs show the direction but not the size, and the way they were run weakens that.');
   say('.small.quiet', 'Rests on 9 published runs, at another scale. Settling it: 12 runs, 192.5 node hours.');
   cards.replaceChildren(...Array.from({ length: 7 }, () => card.cloneNode(true)));
   return Math.max(...[...cards.children].map((one) => one.getBoundingClientRect().bottom));

@@ -91,7 +91,7 @@ MEANINGS = {
     "agrees": "A source that prints it agrees. No run was made.",
     "odds": "A source that prints it says otherwise. No run was made.",
     **{
-        word: f"Runs {what}, {link} how they were run limits what that shows."
+        word: f"Runs {what}, {link} the way they were run weakens that."
         for _, agrees, disagrees in LIMITED.values()
         for word, what, link in (
             (agrees, "show it", "but"),

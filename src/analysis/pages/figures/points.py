@@ -1,5 +1,6 @@
 """Points with intervals: the figure of every comparison."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -128,14 +129,19 @@ def strip_with_interval(
     return ax
 
 
+_TIE = "\N{NO-BREAK SPACE}"
+
+
 def strip_height(levels: int) -> float:
     """Return the height in inches of a figure of `strip_with_interval` with so many levels."""
     return 4.4 if levels <= _ACROSS else 1.2 + 0.42 * levels
 
 
 def wrapped(text: str, room: int) -> str:
-    """Break a text into lines of about so many letters, between words."""
-    return textwrap.fill(text, max(room, 8), break_long_words=False, break_on_hyphens=False)
+    """Break a text into lines of about so many letters, between words; a number stays with its unit."""
+    whole = re.sub(r"(?<=\d) (?=[A-Za-zµ]{1,3}\b|%)", _TIE, text)
+    lines = textwrap.fill(whole, max(room, 8), break_long_words=False, break_on_hyphens=False)
+    return lines.replace(_TIE, " ")
 
 
 def interval_rows(
