@@ -57,6 +57,16 @@ def test_board__sentence_of_a_self_test() -> None:
     )
 
 
+def test_board__sentence_of_one_claim() -> None:
+    shown = [one(claim="a", verdict="holds", distance="same")]
+    said = "was tested on the same hardware and software (1 shown)."
+    assert scoreboard.board(shown).sentence == f"The only claim {said}"
+    looked_up = one(claim="b", evidence="published", verdict="a source confirms it", distance="looked-up")
+    assert scoreboard.board([*shown, looked_up]).sentence == (
+        f"Of 1 claim 1 {said} 1 more was looked up (1 confirmed by a source)."
+    )
+
+
 def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> None:
     judged = load_report(ROOT / "config/claims/sharp2019.yaml")
     own = load_report(ROOT / "config/claims/house.yaml")

@@ -296,6 +296,8 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
         if at == 0 or verb != verbs[at - 1]:
             parts[at] = parts[at].replace(" ", f" {verb[one.total != 1]} ", 1)
     text = f"Of {counted(total, 'claim')}{judged} {'; '.join(parts)}." if parts else ""
+    if total == 1 and not apart:
+        text = f"The only claim{judged} {parts[0].removeprefix('1 ')}."
     if apart:
         be = "was" if apart[0].total == 1 else "were"
         text += f" {_counted(apart[0]).replace(' ', f' more {be} ', 1)}."

@@ -46,7 +46,7 @@ class Database:
 
 
 def function_of(name: str) -> str:
-    """Return the MPI function that a procedure is, in MPI's own spelling; empty if it is none."""
+    """Return the MPI function that a procedure is, in MPI's own spelling; empty if it is not one."""
     found = _FUNCTION.fullmatch(name)
     return f"MPI_{found[1] or found[2].capitalize()}" if found else ""
 
