@@ -16,6 +16,7 @@ all runs are there. Then Slurm's own books are compared with the records:
   run itself had ended;
 - unnamed: a failed attempt without a reason;
 - untrue: a failed attempt that does not say what its job was hit by (memory, limit), or says it of another;
+- stopped: a good run whose job was suspended while its program ran;
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
 
@@ -255,6 +256,8 @@ class Study:
         )
         found["untrue"] = untrue(self._hit, records)
         found["early"] = [str(one) for one in sorted(self.early)]
+        good = [one for one in records if not one["reason"]]
+        found["stopped"] = [one["run"] for one in good if self._hit.get(start_of(one)[0]) == "suspend"]
         found["no output"] = self.without_output()
         return {**found, "unsaid": self.unsaid}
 

@@ -30,6 +30,8 @@ KINDS = {
     "drain its node": 1,
     "out of memory": 2,
     "shortened limit": 2,
+    "suspend": 2,
+    "kill its shell": 1,
     "fill the disk": 1,
     "stall the disk": 1,
     "slow disk": 1,
@@ -139,6 +141,10 @@ class Disturbances:
                 return self._take_memory(job)
             case "shortened limit":
                 return self._shorten(job)
+            case "suspend":
+                return self._suspend(job)
+            case "kill its shell":
+                run(["scancel", "--signal=KILL", "--batch", job])
             case "fill the disk":
                 self._fill()
             case "stall the disk":
@@ -248,6 +254,17 @@ class Disturbances:
             self.cluster.run(["scontrol", "update", f"jobid={job}", "timelimit=0"])
             until("the limit", lambda: self._state(job) not in _GOES_ON, seconds=12, every=0.2)
         return self._state(job) == "TIMEOUT"
+
+    def _suspend(self, job: str) -> bool:
+        """Stop a job whose program runs, and let it go on; its program ends afterwards."""
+        if not self._processes(job, "program.sh"):
+            return False
+        with self._telling("wait", job):
+            self.cluster.run(["scontrol", "suspend", job])
+            time.sleep(4)
+            self.cluster.run(["scontrol", "resume", job])
+            time.sleep(1)
+        return True
 
     def _end_slurmd(self, job: str, *, lost: bool) -> None:
         """Kill the slurmd of a job, whose steps go on; if `lost`, until Slurm has given its node up."""

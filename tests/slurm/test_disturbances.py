@@ -89,6 +89,20 @@ def test_disturbances__a_small_campaign_loses_nothing(able: None) -> None:
 
 
 @pytest.mark.slurm
+def test_disturbances__suspended_jobs_and_killed_shells_leave_no_good_run(able: None) -> None:
+    """Each hits a job that runs, twice."""
+    kinds = ["suspend", "kill its shell"]
+    with loaded("study_disturbances") as study, study.scene(6, seed=3) as done:
+        hit = {done.force(kind): kind for kind in (*kinds, *kinds)}
+        assert done.complete()
+        assert {name: one for name, one in done.faults().items() if one} == {}
+        records = done.records()
+        assert len([one for one in records if not one["reason"]]) == 6
+        said = {hit[one["job_id"]]: one["reason"] for one in records if one["job_id"] in hit}
+        assert said["suspend"] == "its job was suspended while it ran"
+
+
+@pytest.mark.slurm
 def test_disturbances__preemption_clocks_and_a_slow_disk_lose_nothing(able: None) -> None:
     """Each of them hits a job that runs, once."""
     kinds = ["clock of its node", "preempt with requeue", "clock of the login", "preempt with cancel"]
