@@ -204,3 +204,9 @@ def test_terms__topics_panels_and_the_names_of_levels() -> None:
     entry = {"topics": ["links"], "parameters": {"panels": [panel, panel]}}
     assert terms(entry) == "links Latency latency Azure, Kubernetes"
     assert terms({"parameters": {"variable": ""}}) == ""
+
+
+def test_read__counts_of_two_sides_stay_on_a_line(tmp_path: Path) -> None:
+    table = "<table><tr><td>6 / 12</td><td>6 / 12 runs</td></tr></table>"
+    page = page_of(tmp_path, code("t", new_output("display_data", {"text/html": table})))
+    assert "<td>6&nbsp;/&nbsp;12</td><td>6 / 12 runs</td>" in page.body[0]

@@ -240,7 +240,8 @@ def _output(output: Any, where: str, out: PageContent) -> Markup:
         alt = html.escape(_strip_ansi(data.get("text/plain", "figure")), quote=True)
         return _figure(Markup(f'<img src="data:{kind};base64,{packed}" alt="{alt}">'), "")
     if kind == "text/html":
-        safe = Markup(_WORDY.sub(r'<td class="long"\1>\2</td>', str(_safe(text, where))))
+        wordy = _WORDY.sub(r'<td class="long"\1>\2</td>', str(_safe(text, where)))
+        safe = Markup(_COUNTS.sub(r"\1&nbsp;/&nbsp;\2", wordy))
         return Markup('<div class="out table" tabindex="0">{}</div>').format(safe)
     if kind == "text/markdown":
         return _text(text, where)
@@ -292,6 +293,8 @@ def _figure(image: Markup, svg: str, given: str | Markup = "", number: int = 0) 
 _LIST = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*</ul>)", re.DOTALL)
 # A cell of words has room for a few of them in a line: a table may be wider than the page.
 _WORDY = re.compile(r'<td( style="text-align: left")?>([^<]{18,})</td>')
+# Counts of two sides, ``6 / 6``, stay on a line.
+_COUNTS = re.compile(r"(?<=>)(\d+) / (\d+)(?=</td>)")
 # A line does not end within an option: -funroll-loops, --yes.
 _OPTION = re.compile(r"(?<=[\s>])(--?[A-Za-z][\w=-]*)(?=[\s<,.;:)])")
 _FOLDED = r'<details class="fold"><summary>\1</summary>\2</details>'
