@@ -54,6 +54,12 @@ def test_expectation__bounds_words_and_units() -> None:
         sentence.expectation("much")
 
 
+def test_identifier__keeps_a_figure_whole() -> None:
+    report = load_report(ROOT / "config/claims/house.yaml")
+    named = sentence.identifier(report, "placement", "Two jobs are 1.4 times as fast as one")
+    assert named == "house-placement-two-jobs-are-1-4-one"
+
+
 @pytest.mark.parametrize(("printed", "claim"), [("up to 135 %", "hpcg2014-size-135pct-over-104")])
 def test_expectation__equals_that_of_a_claim_written_by_hand(printed: str, claim: str) -> None:
     by_hand = load_report(ROOT / "config/claims/hpcg2014.yaml").claim(claim)

@@ -240,9 +240,9 @@ def _placed(fault: Fault, path: Path, there: int, ids: Sequence[str]) -> Fault:
 
 def identifier(report: Report, topic: str, statement: str) -> str:
     """Make an id that the report does not have yet, from the topic and the sentence's first words."""
-    words = re.findall(r"[a-z0-9]+", f"{topic} {statement}".lower())
+    words = re.findall(r"\d+\.\d+|[a-z0-9]+", f"{topic} {statement}".lower())
     short = [word for word in dict.fromkeys(words) if word not in _STOP][:6]
-    base = "-".join([report.name, *short])
+    base = "-".join([report.name, *short]).replace(".", "-")
     there = {name for claim in report.claims for name in (claim.id, *claim.ids)}
     return next(one for one in (base, *(f"{base}-{n}" for n in range(2, 1000))) if one not in there)
 

@@ -18,6 +18,7 @@ from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import RECORD, one_line, printable, replacing
 from analysis.base.processes import in_parallel
+from analysis.base.words import counted
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
 from analysis.datasets.fragments import Fragments, alone, checksum_of, reader_digest, signature, state_of
@@ -48,7 +49,8 @@ class Summary:
     faults: int
 
     def __str__(self) -> str:
-        return f"{self.campaign}: {self.runs} runs, {self.valid} valid, {self.faults} faults in their files"
+        faults = f"{counted(self.faults, 'fault')} in their files"
+        return f"{self.campaign}: {counted(self.runs, 'run')}, {self.valid} valid, {faults}"
 
 
 def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: Path | None = None) -> Summary:
