@@ -86,6 +86,28 @@ def runs(values: Sequence[float], days: Sequence[int] | None = None) -> pd.DataF
     return frame if days is None else frame.assign(start=pd.to_datetime(days, unit="D"))
 
 
+def jobs(values: Sequence[float], days: Sequence[int]) -> pd.DataFrame:
+    return runs(values, days).assign(job_id=[str(1 + at) for at in range(len(values))], cluster="a")
+
+
+def test_ratio_of__pairs_of_jobs_hold_the_ratio_of_each_day() -> None:
+    """Ratios 1.1 (twenty times) on a day and 0.8 (once) on the next: only the second day's makes the low end."""
+    bottom, days = 2.0 ** np.arange(21), [1] * 20 + [2]
+    top = bottom * [*[1.1] * 20, 0.8]
+    found, _ = differences.ratio_of("elapsed", jobs(top, days), jobs(bottom, days)[::-1])
+    assert (found.value, found.low, found.high) == pytest.approx((1.1, 0.8, 1.1))
+    assert found.days == (2,)
+
+
+def test_in_pairs__jobs_are_not_one_for_their_number() -> None:
+    top, bottom = jobs([1.0, 2.0], [1, 2]), jobs([3.0, 4.0], [1, 3])
+    assert differences.in_pairs(top, bottom)  # past midnight
+    assert differences.in_pairs(top.assign(campaign="x"), bottom.assign(campaign="x"))
+    assert not differences.in_pairs(top, jobs([3.0, 4.0], [1, 4]))
+    assert not differences.in_pairs(top, bottom.assign(cluster="b"))
+    assert not differences.in_pairs(top.assign(campaign="x"), bottom.assign(campaign="y"))
+
+
 def test_p_of_difference__of_few_runs_is_that_of_all_rank_sums() -> None:
     rng = np.random.default_rng(7)
     for n, m in ((4, 4), (5, 7), (6, 6)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from analysis.estimates.campaign import unknown_factors
 from analysis.estimates.finding import UNKNOWN_ORDER, Finding
 from analysis.estimates.matched import matched
 from analysis.estimates.question import Question
+from analysis.estimates.ratios import inverse
 from analysis.estimates.stats import Estimate
 from analysis.schema.campaigns import CampaignFile
 from tests.estimates.hand import campaign, claim, repeats, verdict
@@ -125,6 +127,12 @@ def test_matched__runs_of_one_job_are_a_pair(tmp_path: Path, turned: bool, word:
     assert "by pairs of one job 1.25" in found.arithmetic
     # A job without its other side, and nothing is paired.
     assert verdict(claim(tmp_path, text), campaign(rows[:-1])).verdict == "cannot tell"
+
+
+def test_inverse__of_at_most_a_half_is_at_least_two() -> None:
+    """An interval that is open below is open above from the other side."""
+    found = inverse(Estimate(0.25, -math.inf, 0.5, 6, half_open=True))
+    assert (found.value, found.low, found.high) == (4.0, 2.0, math.inf)
 
 
 def test_matched__three_cells_cannot_tell(tmp_path: Path) -> None:

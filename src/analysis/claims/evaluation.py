@@ -64,9 +64,10 @@ def _viewed(verdict: Verdict, view: View, claim: Claim) -> Verdict:
     if view.alike:
         said.append(f"{' and '.join(view.together)} pooled: {view.alike.why}".replace("_", " "))
     if view.cells:
-        said.append(f"the median over cells: {view.cells.why}")
-        if claim.question.aggregate in ("max", "min"):  # of which single runs have no interval
-            said.append("the claim names an extreme, and the median of the cells settles its direction alone")
+        extreme = {"max": "largest", "min": "least"}.get(claim.question.aggregate, "")
+        said.append(f"the {extreme or 'median'} over cells: {view.cells.why}")
+        if extreme:
+            said.append("the median of the cells bounds it on one side, which settles its direction alone")
     return replace(verdict, reading=said)
 
 

@@ -64,8 +64,9 @@ def ratio_of(
     errors of meters and of rounding.
     """
     if in_pairs(top, bottom):
-        one, other = (part.set_index("job_id")["value"] for part in (top, bottom))
-        ratio = stats.median(one / other).counted(len(one), len(other))
+        one, other = (part.assign(day=measuring_days(part)).set_index("job_id") for part in (top, bottom))
+        ratio = stats.median(one["value"] / other["value"].reindex(one.index), one["day"])
+        ratio = ratio.counted(len(one), len(other))
     else:
         estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
         ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))
@@ -73,11 +74,21 @@ def ratio_of(
 
 
 def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
-    """Tell whether two or more jobs ran both sides once each, so that what they share cancels."""
+    """Tell whether two or more jobs ran both sides once each, so that what they share cancels.
+
+    Each batch system begins with job 1, and does so again when it is set up anew: jobs of two campaigns, of two
+    clusters or of days that lie apart are not one for their number.
+    """
     if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
         return False
     jobs, others = set(top["job_id"]), set(bottom["job_id"])
-    return jobs == others and len(jobs) == len(top) and "" not in jobs
+    if jobs != others or len(jobs) != len(top) or "" in jobs:
+        return False
+    one, other = (part.assign(day=measuring_days(part)).set_index("job_id") for part in (top, bottom))
+    where = [name for name in ("campaign", "cluster") if name in one and name in other]
+    alike = one[where].eq(other[where].reindex(one.index)).all(axis=None)
+    # A job may run past midnight.
+    return bool(alike) and bool((one["day"] - other["day"].reindex(one.index)).abs().le(1).all())
 
 
 def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFrame) -> Equivalence:

@@ -57,7 +57,7 @@ def quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
     """Spell two medians and how their ratio follows from them: in one, or from that of each job or day."""
     medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
     if in_pairs(top, bottom):
-        return f"{medians}; by pairs of one job"
+        return f"{medians}; by pairs of one job{', by days' * ratio.by_days}"
     return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
 
 
@@ -82,7 +82,7 @@ def upright(quantity: str, estimate: Estimate) -> Estimate:
 
 def inverse(estimate: Estimate) -> Estimate:
     """Return a ratio seen from the other side."""
-    return estimate.transformed(lambda ratio: 1 / ratio if ratio else math.inf)
+    return estimate.transformed(lambda ratio: math.inf if ratio <= 0 else 1 / ratio)
 
 
 def in_margin(estimate: Estimate, margin: float) -> bool:
