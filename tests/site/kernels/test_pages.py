@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from analysis.site.kernels import ask
 from analysis.site.kernels import server as server_module
 from analysis.site.kernels.client import NotebookRun, call, request, start
 from analysis.site.kernels.commit import commit
@@ -243,6 +244,21 @@ def test_server__only_pages_wait_for_the_modules_of_pages(
         assert clients[0].recv(10) == b'""\n'
         for client in clients:
             client.close()
+
+
+@pytest.mark.parametrize("words", [b"hello\n", b"[1]\n", bytes(range(256)) + b"\n", b'{"half', b""])
+def test_server__what_is_no_order_costs_no_other_its_answer(
+    server: Path, tmp_path: Path, words: bytes
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.connect(str(server))
+        client.sendall(words)
+        with (tmp_path / "log").open("wb") as log:
+            order = {"prepared": False, "function": "builtins:print", "given": {}, "cwd": "/"}
+            assert ask(order, log.fileno(), str(server)) == ""  # None where no server answers
+            wrong = {"before": "analysis.cli.stages:foreseen", "given": {"words": ["no stage"]}}
+            assert "see the log" in str(ask(order | wrong, log.fileno(), str(server)))
+            assert ask(order, log.fileno(), str(server)) == ""
 
 
 UNTOLD = (

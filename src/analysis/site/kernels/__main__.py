@@ -22,7 +22,11 @@ def main(words: list[str]) -> int:
         "cwd": os.getcwd(),  # noqa: PTH109
     }
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word: the build has one
-    with open(log, "wb") as stream:  # noqa: PTH123
+    try:
+        stream = open(log, "wb")  # noqa: PTH123, SIM115
+    except OSError as error:
+        sys.exit(f"{log}:0: cannot be written ({error.strerror}); give the log another place")
+    with stream:
         fault = ask(order, stream.fileno())
     if fault is None:
         import importlib

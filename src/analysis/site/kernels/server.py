@@ -211,9 +211,10 @@ class _Server:
             self._begin(order)
 
     def end(self) -> None:
-        """End unfinished orders."""
-        while self.orders:
-            self._end(self.orders[0])
+        """End unfinished orders; the signal for it may come while one of them is ending."""
+        for order in list(self.orders):
+            with contextlib.suppress(OSError, KeyError, ValueError):
+                self._end(order)
 
     def _accept(self) -> None:
         order = _Order(self.listener.accept()[0])
@@ -235,10 +236,15 @@ class _Server:
         early = order.text.startswith(PREPARED) and not self.ready
         if order.worker or early or not order.text.endswith(b"\n"):
             return
-        asked = json.loads(order.text)
-        if asked.get("before"):
-            module, _, name = asked["before"].partition(":")
-            with contextlib.suppress(Exception):  # what it is for meets the fault again, and says so
+        try:
+            asked = dict[str, Any](json.loads(order.text))
+        except (TypeError, ValueError):  # no order at all
+            self._end(order)
+            return
+        # What it is for meets the fault again, and says so. Words of no stage end a parser of commands.
+        with contextlib.suppress(Exception, SystemExit):
+            if "before" in asked:
+                module, _, name = asked["before"].partition(":")
                 getattr(importlib.import_module(module), name)(cwd=asked["cwd"], **asked["given"])
         order.answer, write = os.pipe()
         order.worker = os.fork()
