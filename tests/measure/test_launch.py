@@ -25,7 +25,7 @@ from analysis.base import files
 from analysis.base.errors import ConfigError
 from analysis.measure import attempts, folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
-from analysis.measure.script import fill, quote
+from analysis.measure.script import TEMPLATE, fill, quote
 from analysis.schema.records import RunRecord
 
 from .conftest import ROOT
@@ -242,6 +242,21 @@ A call to mkdir was unable to create the desired directory:
   orte_session_dir failed
   --> Returned value Error (-1) instead of ORTE_SUCCESS
 """
+
+
+@pytest.mark.parametrize("name", ["bash", "a b", "a) R 1 (b"])
+def test_script__finds_the_shell_of_its_job_whatever_is_between(tmp_path: Path, name: str) -> None:
+    """The number of a process's parent stands behind its name, which may have blanks and brackets."""
+    held = TEMPLATE[TEMPLATE.index("held() {") : TEMPLATE.index("# Tell whether Open MPI 4")]
+    (tmp_path / "script").write_text(f"{held.replace('$$', '$')}\nheld; echo $?\n")
+    (tmp_path / name).symlink_to(str(shutil.which("bash")))
+    # With a command behind it, a shell does not become what it starts.
+    between = f"{shlex.quote(f'./{name}')} -c 'bash script; :'; :"
+    found = []
+    for shell in ("$$", "2147483646"):
+        words = ["bash", "-c", f"echo {shell} >.shell; {between}"]
+        found.append(subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
+    assert found == ["0\n", "1\n"]
 
 
 @pytest.mark.slow

@@ -36,7 +36,9 @@ held() {
     read -r shell 2>/dev/null <.shell || return 0
     pid=$$$$
     while [ "$$pid" != "$$shell" ]; do
-        [ "$$pid" -gt 1 ] && read -r _ _ _ pid _ <"/proc/$$pid/stat" || return 1
+        [ "$$pid" -gt 1 ] && read -r stat <"/proc/$$pid/stat" || return 1
+        # The name of a command may have blanks and brackets.
+        stat=$${stat##*)} && read -r _ pid _ <<<"$$stat"
     done
 }
 
