@@ -88,12 +88,16 @@ def test_verify__notes_a_job_that_kept_fewer_processors_busy_than_its_repeats(
 def test_verify__notes_a_report_of_a_batch_system_that_its_repeats_deny(
     base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As an imported tree has them: 200 s of processor time in 100 s, 1 GiB; and two liars."""
+    """As an imported tree has them: 400 s of processor time in 200 s, 1 GiB; two liars; and short jobs."""
     copy = Copy.of("vm-hpcg", base)
     records = {one["job_id"]: one for one in copy.records(exit_code=0)}
     for job, record in records.items():
-        facts = {"walltime": 100.0, "cpu_time": 200.0, "memory": float(1 << 30)}
-        facts |= {40: {"cpu_time": 20.0}, 41: {"memory": float(20 << 30)}}.get(job, {})
+        facts = {"walltime": 200.0, "cpu_time": 400.0, "memory": float(1 << 30)}
+        facts |= {40: {"cpu_time": 40.0}, 41: {"memory": float(20 << 30)}}.get(job, {})
+        # Whole seconds, and no look at its memory or more than one, are all that is odd about these.
+        facts |= {42: {"walltime": 1.0, "cpu_time": 40.0}, 43: {"walltime": 119.0, "memory": 2.0**40}}.get(
+            job, {}
+        )
         record["imported"] = {"facts": facts}
         copy.write(f"runs/{record['run']}/run.json", json.dumps(record, indent=1))
     _, lines = said(copy, capsys)

@@ -34,6 +34,8 @@ _PART, _TURN = 0.05, 2.0
 # Repeats keep as many processors busy, to this factor; so many runs show it.
 _TIMES, _FEWEST = 2.0, 4
 _MOST_MEMORY = 10.0  # times that of every repeat
+# s after which a batch system has looked at what a job uses; and it prints whole s of time.
+_LOOKED_AT = 120.0
 
 
 @witness("numbers of a record", "what a machine can have")
@@ -164,7 +166,7 @@ def reports_of_jobs(case: Hearing) -> Iterator[Fault]:
         what = f"its job {run.account} used {busy:.3g} processors by its batch system, those of its"
         what = f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
         yield case.of_run(run, what, remedy, key="imported")
-    # Batch systems look from time to time, so that short jobs have any memory below their own.
+    # Batch systems look from time to time, so that jobs have any memory below their own.
     for run, memory, others in _apart(case, partial(_reported, name="memory"), 0.0, _MOST_MEMORY):
         what = f"its job {run.account} had {memory / GIB:.3g} GiB by its batch system, those of its"
         what = f"{what} {len(others)} repeats at most {max(others) / GIB:.3g} GiB"
@@ -191,11 +193,13 @@ def _apart(
 
 def _busy_by_report(run: Testimony) -> float:
     """Return how many processors a job kept busy by the report of its batch system, NaN if unknown."""
-    return _reported(run, "cpu_time") / max(_reported(run, "walltime"), 1.0)
+    return _reported(run, "cpu_time") / _reported(run, "walltime")
 
 
 def _reported(run: Testimony, name: str) -> float:
-    return _number(run.section("imported", "facts"), name)
+    """Return a number of the report of a batch system on a job that was long enough for it, else NaN."""
+    facts = run.section("imported", "facts")
+    return _number(facts, name) if _number(facts, "walltime") >= _LOOKED_AT else math.nan
 
 
 def _busy(case: Hearing, run: Testimony) -> float:
