@@ -76,8 +76,8 @@ def ratio_of(
 def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
     """Tell whether two or more jobs ran both sides once each, so that what they share cancels.
 
-    Each batch system begins with job 1, and does so again when it is set up anew: jobs of two campaigns, of two
-    clusters or of days that lie apart are not one for their number.
+    Each batch system begins with job 1, and does so again when it is set up anew. A number is one job only in
+    one campaign, on one cluster and on one day, or the next.
     """
     if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
         return False
