@@ -253,8 +253,8 @@ def test_script__finds_the_shell_of_its_job_whatever_is_between(tmp_path: Path, 
     # With a command behind it, a shell does not become what it starts.
     between = f"{shlex.quote(f'./{name}')} -c 'bash script; :'; :"
     found = []
-    for shell in ("$$", "2147483646"):
-        words = ["bash", "-c", f"echo {shell} >.shell; {between}"]
+    for number in ("$$", "2147483646"):
+        words = ["bash", "-c", f"echo {number} >.shell; {between}"]
         found.append(subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
     assert found == ["0\n", "1\n"]
 
