@@ -15,7 +15,7 @@ from analysis.claims.rules import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.estimates.finding import IN_ORDER, LIMITED, SAME_FIRST, UNKNOWN_ORDER, places_in_time
-from analysis.estimates.sessions import alternate, blocks, times
+from analysis.estimates.sessions import _one_first, alternate, blocks, times
 from analysis.estimates.tables import yearly_costs
 from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
 from analysis.findings.search import conclusions
@@ -120,6 +120,15 @@ def test_verdict__of_jobs_that_all_ran_the_same_side_first(
     found = verdict(claim(tmp_path, CLAIM.format(value=1.0)), sides(order, jobs=jobs))
     assert found.verdict == word
     assert (SAME_FIRST in found.reason) == (word != HOLDS)
+
+
+@pytest.mark.parametrize(
+    ("most", "pairs", "one"),
+    [(4, 4, True), (5, 6, False), (7, 8, True), (6, 8, False), (10, 12, True), (9, 12, False)],
+)
+def test_one_first__is_as_seldom_as_four_of_four(most: int, pairs: int, one: bool) -> None:
+    """That is 2 / 16; of 8 pairs 7 or more are 18 / 256, of 12 pairs 9 or more 598 / 4096."""
+    assert _one_first(pd.Series(["a"] * most + ["b"] * (pairs - most))) == one
 
 
 @pytest.mark.parametrize(

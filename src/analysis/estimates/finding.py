@@ -25,7 +25,7 @@ _TALL = 1_000  # runs whose factors are compared one after the other: all at onc
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
 ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
 IN_ORDER = f"{ONE_AFTER_ANOTHER}, and nothing says that this was one session"
-SAME_FIRST = "in each pair the same side was run first"
+SAME_FIRST = "in each pair, or in nearly each, the same side was run first"
 OTHER_SYSTEMS = "each run is another system, so that its sides may differ in more than is compared"
 OTHER_HOURS = "its sides were run at different times of day"
 # How a sentence is limited by that, and the words for a claim that its runs agree with or contradict.

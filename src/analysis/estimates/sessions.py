@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
@@ -70,7 +71,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     by_day = DAY in campaign.matched
     if by_day or _are_pairs(own, compare):
         first = own.assign(day=measuring_days(own)).sort_values("when")
-        if first.drop_duplicates(DAY if by_day else "job_id")[compare.factor].nunique() == 1:
+        if _one_first(first.drop_duplicates(DAY if by_day else "job_id")[compare.factor]):
             return SAME_FIRST
     if by_day:
         return ""
@@ -87,6 +88,12 @@ def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
     """Tell whether each of some jobs, four or more, ran each of two sides once."""
     sides = [part for _, part in runs.groupby(compare.factor, sort=True)]
     return len(sides) == _SIDES and len(sides[0]) >= _PAIRS and in_pairs(*sides)
+
+
+def _one_first(firsts: pd.Series) -> bool:
+    """Tell whether one side was first in all pairs, or in as many as are as seldom as all of `_PAIRS`."""
+    most, pairs = int(firsts.value_counts().max()), len(firsts)
+    return most == pairs or bool(binomtest(most, pairs).pvalue <= 2 * 0.5**_PAIRS)
 
 
 def _one_after_another(runs: pd.DataFrame) -> str:
