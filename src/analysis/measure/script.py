@@ -38,7 +38,8 @@ held() {
     while [ "$$pid" != "$$shell" ]; do
         [ "$$pid" -gt 1 ] && read -r stat <"/proc/$$pid/stat" || return 1
         # The name of a command may have blanks and brackets.
-        stat=$${stat##*)} && read -r _ pid _ <<<"$$stat"
+        set -- $${stat##*)}
+        pid=$$2
     done
 }
 
