@@ -87,7 +87,7 @@ QUERIES = [
     ("how much power does a server draw", "server-watts.html"),
     ("HPL efficiency", "hpl-by-link.html"),
     ("do I need a faster network", "interconnect.html"),
-    ("how many ranks per node", "docs/how-to.html#how-many-ranks-per-node"),
+    ("how many ranks per node", "vm-hpcg-placement.html"),
     ("weak scaling", "hpcg-by-others.html"),
     ("Kubernetes overhead", "cloud-links.html"),
     ("25 gigabit Ethernet", "roce-links.html"),

@@ -31,12 +31,7 @@ PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins
 PRELOAD = (
     *("numpy", "pandas", "pyarrow", "pyarrow.csv", "pyarrow.pandas_compat", "xarray"),
     *("h5netcdf", "h5netcdf.legacyapi", "pint"),
-    *(
-        "analysis.readers:rows",
-        "analysis.schema.profiles",
-        "analysis.datasets.campaign",
-        "analysis.cli.stages",
-    ),
+    *("analysis.readers:rows", "analysis.schema.profiles", "analysis.datasets.campaign"),
 )
 PRELOAD_OF_PAGES = (
     *("scipy.stats", "analysis.claims.audit", "analysis.claims.evaluation", "analysis.estimates.tables"),
