@@ -37,6 +37,7 @@ _REMEDIES |= {errno.EROFS: "make it writable", errno.EFBIG: "allow larger files 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
 RECORD = "run.json"  # what each run states of itself, in its folder
+NOTED = 1 << 28  # B; of larger files a run notes no checksum, which takes more than a second
 _FAILED = ".failed-"
 
 

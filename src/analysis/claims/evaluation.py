@@ -16,6 +16,7 @@ from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import AGREES, NOT_TESTED, SOURCE_KINDS, described, resolve, words
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.matched import EXTREMES
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
@@ -64,7 +65,7 @@ def _viewed(verdict: Verdict, view: View, claim: Claim) -> Verdict:
     if view.alike:
         said.append(f"{' and '.join(view.together)} pooled: {view.alike.why}".replace("_", " "))
     if view.cells:
-        extreme = {"max": "largest", "min": "least"}.get(claim.question.aggregate, "")
+        extreme = EXTREMES.get(claim.question.aggregate, "")
         said.append(f"the {extreme or 'median'} over cells: {view.cells.why}")
         if extreme:
             said.append("the median of the cells bounds it on one side, which settles its direction alone")

@@ -77,21 +77,20 @@ def verdicts(
 
 def _folded(records: Sequence[Verdict]) -> tuple[list[Verdict], list[str]]:
     """Leave one row to a claim that nothing tests; a line names the campaigns that do not test others."""
-    rows = [one for one in records if one.tested]
-    told = {one.claim for one in rows}
+    told = {one.claim for one in records if one.tested}
+    shown, left = list[Verdict](), Counter[str]()
     for one in records:
-        if one.claim not in told:
+        if one.tested or one.claim not in told:
             told.add(one.claim)
-            rows.append(one)
-    shown = {id(one) for one in rows}
-    left = Counter(one.campaign for one in records if id(one) not in shown)
-    order = [one for one in records if id(one) in shown]
+            shown.append(one)
+        else:
+            left[one.campaign] += 1
     if not left:
-        return order, []
+        return shown, []
     where = ", ".join(f"{name} ({number})" for name, number in left.items())
     where = where if len(left) <= _NAMED else f"{len(left)} campaigns"
     lead = f"claims not tested by {where}, {counted(left.total(), 'row')}"
-    return order, ["", f"left out: {lead}; --campaign NAME shows those of one, --json all"]
+    return shown, ["", f"left out: {lead}; --campaign NAME shows those of one, --json all"]
 
 
 def _coloured(line: str, word: str) -> str:

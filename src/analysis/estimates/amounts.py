@@ -1,15 +1,9 @@
 """Sentences on what is not compared: a measure by itself, a set of sizes or calls, the cost of a year."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
-
 from analysis.base.words import attached, in_order, significant
-from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.numerals import display_unit, of_bytes, spell_all, times_of
-from analysis.estimates.question import Question
-from analysis.estimates.spelling import listed, measure_name, where
+from analysis.estimates.spelling import Answer, listed, measure_name, where
 
 # How a level of a measure is said, with its value, its application and its members.
 _LEVELS = {
@@ -46,32 +40,7 @@ _MULTIPLES = {
 }
 
 
-class _Answer(Protocol):
-    """What is worded: a `sentences.Statement`, of which these parts are read."""
-
-    @property
-    def question(self) -> Question: ...
-    @property
-    def found(self) -> Sequence[Finding]: ...
-    @property
-    def campaign(self) -> Campaign: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def decided(self) -> bool: ...
-    @property
-    def names(self) -> list[str]: ...
-    @property
-    def given(self) -> Mapping[str, Any]: ...
-    @property
-    def places(self) -> list[str]: ...
-    @property
-    def place(self) -> str: ...
-    @property
-    def application(self) -> str: ...
-
-
-def cost(answer: _Answer) -> str:
+def cost(answer: Answer) -> str:
     """Word the cost of a year, or what one level saves of it."""
     value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
     if answer.question.compare is None:
@@ -80,7 +49,7 @@ def cost(answer: _Answer) -> str:
     return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
 
 
-def level(answer: _Answer) -> str:
+def level(answer: Answer) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
     estimates = [one.estimate for one in answer.found]
@@ -120,7 +89,7 @@ def level(answer: _Answer) -> str:
     return f"{text}{', ' if there else ''}{there}" + (f" ({sure})" if sure else "")
 
 
-def set_of(answer: _Answer) -> str:
+def set_of(answer: Answer) -> str:
     """Word a set: the sizes of messages, the calls that are made most."""
     (finding,) = answer.found
     members = [one if isinstance(one, str) else f"{one:,}" for one in in_order(finding.members or ())]

@@ -63,32 +63,32 @@ def ratio_of(
     (`stats.ratio_between_days`). Of jobs that ran both, the median of their ratios. The interval includes the
     errors of meters and of rounding.
     """
-    if in_pairs(top, bottom):
-        one, other = (part.assign(day=measuring_days(part)).set_index("job_id") for part in (top, bottom))
-        ratio = stats.median(one["value"] / other["value"].reindex(one.index), one["day"])
-        ratio = ratio.counted(len(one), len(other))
+    if pairs := in_pairs(top, bottom):
+        one, other = pairs
+        ratio = stats.median(one["value"] / other["value"], one["day"]).counted(len(one), len(other))
     else:
         estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
         ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))
     return uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
 
 
-def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
-    """Tell whether two or more jobs ran both sides once each, so that what they share cancels.
+def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Return both sides by job if two or more jobs ran each once, so that what they share cancels; else None.
 
-    Each batch system begins with job 1, and does so again when it is set up anew. A number is one job only in
-    one campaign, on one cluster and on one day, or the next.
+    Each has its ``day``, in one order of jobs. Each batch system begins with job 1, and does so again when it
+    is set up anew. A number is one job only in one campaign, on one cluster and on one day, or the next.
     """
     if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
-        return False
+        return None
     jobs, others = set(top["job_id"]), set(bottom["job_id"])
     if jobs != others or len(jobs) != len(top) or "" in jobs:
-        return False
+        return None
     one, other = (part.assign(day=measuring_days(part)).set_index("job_id") for part in (top, bottom))
+    other = other.reindex(one.index)
     where = [name for name in ("campaign", "cluster") if name in one and name in other]
-    alike = one[where].eq(other[where].reindex(one.index)).all(axis=None)
+    alike = one[where].eq(other[where]).all(axis=None)
     # A job may run past midnight.
-    return bool(alike) and bool((one["day"] - other["day"].reindex(one.index)).abs().le(1).all())
+    return (one, other) if alike and (one["day"] - other["day"]).abs().le(1).all() else None
 
 
 def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFrame) -> Equivalence:

@@ -26,6 +26,7 @@ from analysis.estimates.stats import LEVEL, Equivalence, Estimate
 
 _QUANTITIES = ("speedup", "gain", "reduction", "efficiency", "equality", "interaction", "trend")
 _SHOWN = 12
+EXTREMES = {"max": "largest", "min": "least"}  # cells, by what a question takes of them
 
 
 def matched(question: Question, found: Sequence[Finding], factors: Sequence[str]) -> list[Finding]:
@@ -44,7 +45,7 @@ def matched(question: Question, found: Sequence[Finding], factors: Sequence[str]
 
 def _one(question: Question, group: Sequence[Finding], factors: Sequence[str]) -> Finding:
     values = sorted(one.estimate.value for one in group)
-    which = {"max": "largest", "min": "least"}.get(question.aggregate, "median")
+    which = EXTREMES.get(question.aggregate, "median")
     listed = ", ".join(f"{value:.3g}" for value in values[:_SHOWN])
     more = f" to {values[-1]:.3g}" if len(values) > _SHOWN else ""
     differing = [name for name in factors if len({one.stratum.get(name) for one in group}) > 1]

@@ -2,50 +2,26 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, Self
 
-from analysis.base.words import Level, percent
-from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding
+from analysis.base.words import percent
 from analysis.estimates.numerals import spell, spell_all
-from analysis.estimates.question import Question
 from analysis.estimates.ratios import upright
-from analysis.estimates.spelling import measure_name, noun, plain
+from analysis.estimates.spelling import Answer, measure_name, noun, plain
 from analysis.estimates.stats import LEVEL, Estimate
 
 
-class _Answer(Protocol):
-    """What is worded: a `sentences.Statement`, of which these parts are read."""
-
-    @property
-    def question(self) -> Question: ...
-    @property
-    def found(self) -> Sequence[Finding]: ...
-    @property
-    def campaign(self) -> Campaign: ...
-    @property
-    def levels(self) -> list[Level]: ...
-    @property
-    def names(self) -> list[str]: ...
-    @property
-    def compared(self) -> list[Level]: ...
-    @property
-    def place(self) -> str: ...
-    def of(self, finding: Finding) -> Self: ...
-
-
-def scales(answer: _Answer) -> bool:
+def scales(answer: Answer) -> bool:
     """Tell whether more ranks are compared with fewer."""
     compare = answer.question.compare
     return bool(compare and compare.factor in ("nodes", "ranks_per_node") and "ranks" in compare.varying)
 
 
-def grows(answer: _Answer) -> bool:
+def grows(answer: Answer) -> bool:
     """Tell whether the problem grows with the ranks: each has its own part, of one size."""
     return all(one.stratum.get("local_size", -1) not in ("", -1) for one in answer.found)
 
 
-def efficiency_of(answer: _Answer, estimates: Sequence[Estimate]) -> list[str]:
+def efficiency_of(answer: Answer, estimates: Sequence[Estimate]) -> list[str]:
     """Say the parallel efficiency of a scaling, the ratio over that of the ranks; none above 100 %.
 
     More than that has a cause which the ratio does not know.
@@ -65,7 +41,7 @@ def efficiency_of(answer: _Answer, estimates: Sequence[Estimate]) -> list[str]:
     ]
 
 
-def stop(answer: _Answer) -> str:
+def stop(answer: Answer) -> str:
     """Word where the next level of a scale brings too little."""
     compare = answer.question.compare
     assert compare is not None
@@ -95,7 +71,7 @@ def stop(answer: _Answer) -> str:
     return f"{text} {answer.of(found).place}{weakest}{note}"
 
 
-def trend(answer: _Answer) -> str:
+def trend(answer: Answer) -> str:
     """Word whether a measure rises or falls along levels."""
     compare, (finding, *_) = answer.question.compare, answer.found
     assert compare is not None

@@ -87,7 +87,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
 def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
     """Tell whether each of some jobs, four or more, ran each of two sides once."""
     sides = [part for _, part in runs.groupby(compare.factor, sort=True)]
-    return len(sides) == _SIDES and len(sides[0]) >= _PAIRS and in_pairs(*sides)
+    return len(sides) == _SIDES and len(sides[0]) >= _PAIRS and in_pairs(*sides) is not None
 
 
 def _one_first(firsts: pd.Series) -> bool:

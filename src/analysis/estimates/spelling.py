@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,9 @@ from analysis.base.words import (
     significant,
 )
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark, varying
+from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Finding, Remark, varying
 from analysis.estimates.measures import MEASURES
+from analysis.estimates.question import Question
 from analysis.schema.factors import BY_NAME, FOLLOWS, SPOKEN, display_name, label, labelled, level_name
 
 Stratum = Mapping[str, Level]
@@ -35,6 +36,62 @@ _MEASURES = {
     "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
     "rank_bytes": "data that a rank hands to MPI", "message_count": "number of messages",
 }  # fmt: skip
+
+
+class Answer(Protocol):
+    """The parts of a `sentences.Statement` that modules of sentences read."""
+
+    @property
+    def question(self) -> Question:
+        """What is asked."""
+
+    @property
+    def found(self) -> Sequence[Finding]:
+        """What was found, one for each stratum."""
+
+    @property
+    def campaign(self) -> Campaign:
+        """Whose runs answer."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of the value, empty for that of the measure."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether there are runs enough for a conclusion."""
+
+    @property
+    def levels(self) -> list[Level]:
+        """The campaign's own levels that are compared, the first of each side."""
+
+    @property
+    def names(self) -> list[str]:
+        """What these levels are called."""
+
+    @property
+    def compared(self) -> list[Level]:
+        """All of the campaign's own levels that are compared."""
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The campaign's own levels of each factor."""
+
+    @property
+    def places(self) -> list[str]:
+        """The factors that the sentence names."""
+
+    @property
+    def place(self) -> str:
+        """Where the answer holds."""
+
+    @property
+    def application(self) -> str:
+        """What the application is called."""
+
+    def of(self, finding: Finding) -> Self:
+        """Return the same answer of one stratum alone."""
+        ...
 
 
 def measure_name(variable: str) -> str:

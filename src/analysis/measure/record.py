@@ -39,7 +39,6 @@ HIDDEN = "(hidden)"
 SLACK = 10.0
 CONT_AND_TERM = 2.0  # s between the two signals with which Slurm ends a job
 _PROBE = 65_536  # B
-_LARGEST = 1 << 28  # B of a file whose checksum takes no more than a second
 _OUTLIVED = "it went on after the shell of its job was killed: Slurm may have given its cores to others"
 _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
 CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
@@ -318,7 +317,7 @@ def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign
 def _outputs(job: Path) -> dict[str, str]:
     """Return the SHA-256 of the files that a job left, by path: who changes one later changes two places."""
     left = (path for path in sorted(job.rglob("*")) if path.is_file() and not path.is_symlink())
-    names = {str(path.relative_to(job)): path for path in left if path.stat().st_size <= _LARGEST}
+    names = {str(path.relative_to(job)): path for path in left if path.stat().st_size <= files.NOTED}
     names.pop(folders.RECORD, None)  # of a first try to move the folder, which failed: it is written anew
     return {name: files.sha256(path) for name, path in names.items() if not name.startswith(".")}
 

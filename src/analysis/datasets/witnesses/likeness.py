@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import RECORD, read_bytes
+from analysis.base.files import NOTED, RECORD, read_bytes
 from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.stated import IMPORTED
@@ -32,8 +32,6 @@ _STEP, _TELLING = 0.0101, 5.0
 _DRAWN = "synthetic"
 # A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
-# Of larger files no checksum is noted, B.
-_NOTED = 1 << 28
 _PACKED = re.compile(r"\.(?:gz|xz|zst|bz2)$")
 _COPY = "remove the copy, or put back the run's own file"
 
@@ -158,30 +156,34 @@ def noted_files(case: Hearing) -> Iterator[Fault]:
     What is left of a failed attempt can go on writing after its record.
     """
     noted = {checksum: (run, name) for run in case.runs for name, checksum in run.section("outputs").items()}
-    for run in case.ended:
-        outputs = run.section("outputs")
-        for file in run.files if outputs else ():
-            name = str(file["path"]).partition(f"{run.name}/")[2]
-            checksum = outputs.get(name, outputs.get(_PACKED.sub("", name), file["checksum"]))
-            if checksum == file["checksum"] or checksum == (unpacked := _unpacked(case, file)):
-                continue
-            other, theirs = noted.get(unpacked, (run, name))
-            whose = "" if other is run else f": it is {theirs} of run {other.name}"
-            what = f"is not the file that the run left, by the SHA-256 in its record{whose}"
-            yield case.of_run(run, what, "put back the run's own file", file=name)
+    for run, file, name, checksum in _files(case):
+        if checksum in (None, file["checksum"]) or checksum == (unpacked := _unpacked(case, file)):
+            continue
+        other, theirs = noted.get(unpacked, (run, name))
+        whose = "" if other is run else f": it is {theirs} of run {other.name}"
+        what = f"is not the file that the run left, by the SHA-256 in its record{whose}"
+        yield case.of_run(run, what, "put back the run's own file", file=name)
 
 
 @witness("files of a run", "files that its record names", grave=False)
 def further_files(case: Hearing) -> Iterator[Fault]:
     """Find files of a run that the job did not leave, by the checksums that Benchbook noted at its end."""
+    for run, file, name, checksum in _files(case):
+        if checksum is None and int(file["bytes"]) <= NOTED and name != RECORD:
+            what = "is none of the files that the run left, by its record"
+            yield case.of_run(run, what, "who added it? say so in README.md", file=name)
+
+
+def _files(case: Hearing) -> Iterator[tuple[Testimony, Mapping[str, Any], str, Any]]:
+    """Give the files of runs that ended well, each with its name and the checksum that its run noted.
+
+    Of runs that noted any; None is the checksum of a file that the run did not leave.
+    """
     for run in case.ended:
         outputs = run.section("outputs")
         for file in run.files if outputs else ():
             name = str(file["path"]).partition(f"{run.name}/")[2]
-            small = int(file["bytes"]) <= _NOTED and name != RECORD
-            if small and not {name, _PACKED.sub("", name)} & set(outputs):
-                what = "is none of the files that the run left, by its record"
-                yield case.of_run(run, what, "who added it? say so in README.md", file=name)
+            yield run, file, name, outputs.get(name, outputs.get(_PACKED.sub("", name)))
 
 
 def _unpacked(case: Hearing, file: Mapping[str, Any]) -> str:

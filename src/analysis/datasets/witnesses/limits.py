@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -153,9 +153,7 @@ def parts_of_processor_time(case: Hearing) -> Iterator[Fault]:
 def processor_time_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find jobs whose processors were busy for less than half, or twice, of the time that repeats had."""
     for run, busy, others in _apart(case, partial(_busy, case), 1 / _TIMES, _TIMES):
-        what = f"its job {run.account} used {busy:.3g} processors by its TotalCPU, those of its"
-        what = f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
-        yield case.of_run(run, what, "ask sacct again", key="job_id")
+        yield case.of_run(run, _said_busy(run, busy, others, "TotalCPU"), "ask sacct again", key="job_id")
 
 
 @witness("processor time and memory in the report of a batch system", "those of its repeats", grave=False)
@@ -163,9 +161,7 @@ def reports_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find imported jobs with a processor time, or a memory, that the reports of their repeats deny."""
     remedy = "compare with the batch system's own records"
     for run, busy, others in _apart(case, _busy_by_report, 1 / _TIMES, _TIMES):
-        what = f"its job {run.account} used {busy:.3g} processors by its batch system, those of its"
-        what = f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
-        yield case.of_run(run, what, remedy, key="imported")
+        yield case.of_run(run, _said_busy(run, busy, others, "batch system"), remedy, key="imported")
     # Batch systems look from time to time, so that jobs have any memory below their own.
     for run, memory, others in _apart(case, partial(_reported, name="memory"), 0.0, _MOST_MEMORY):
         what = f"its job {run.account} had {memory / GIB:.3g} GiB by its batch system, those of its"
@@ -189,6 +185,11 @@ def _apart(
             if not few and not min(others) * least < own < max(others) * most:
                 named.add(run.account)
                 yield run, own, others
+
+
+def _said_busy(run: Testimony, busy: float, others: Sequence[float], source: str) -> str:
+    what = f"its job {run.account} used {busy:.3g} processors by its {source}, those of its"
+    return f"{what} {len(others)} repeats {min(others):.3g} to {max(others):.3g}"
 
 
 def _busy_by_report(run: Testimony) -> float:

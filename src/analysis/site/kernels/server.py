@@ -70,12 +70,18 @@ def preload(meanwhile: Callable[[], None]) -> None:
     _validate()
 
 
+def _named(name: str) -> Any:
+    """Return the module of a name, or what a name behind a colon is there."""
+    module, _, inner = name.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, inner) if inner else found
+
+
 def _import(name: str) -> None:
-    module, _, function = name.partition(":")
     try:
-        found = importlib.import_module(module)
-        if function:
-            getattr(found, function)()
+        found = _named(name)
+        if ":" in name:
+            found()
     except ImportError:
         if name in OPTIONAL:
             return
@@ -87,8 +93,7 @@ def _import(name: str) -> None:
 def _build_models() -> None:
     """Build the models of files that most stages read, which are otherwise built at their first use."""
     for name in MODELS:
-        module, _, model = name.partition(":")
-        getattr(importlib.import_module(module), model).model_rebuild()
+        _named(name).model_rebuild()
 
 
 def _draw() -> None:
@@ -239,8 +244,7 @@ class _Server:
         # What it is for meets the fault again, and says so. Words of no stage end a parser of commands.
         with contextlib.suppress(Exception, SystemExit):
             if "before" in asked:
-                module, _, name = asked["before"].partition(":")
-                getattr(importlib.import_module(module), name)(cwd=asked["cwd"], **asked["given"])
+                _named(asked["before"])(cwd=asked["cwd"], **asked["given"])
         order.answer, write = os.pipe()
         order.worker = os.fork()
         if not order.worker:
