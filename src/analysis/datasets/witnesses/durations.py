@@ -53,15 +53,33 @@ def printed_times(case: Hearing) -> Iterator[Fault]:
 @witness("time of a result", "time of its run")
 def shares_of_time(case: Hearing) -> Iterator[Fault]:
     """Find results that took another share of their run than those of its repeats."""
-    timed = [run for run in case.ended if _share(run) > 0]
-    for cell in case.cells(timed):
-        for run in cell if len(cell) >= _FEWEST else ():
-            usual, scatter = typical(_share(other) for other in cell if other is not run)
-            if abs(_share(run) - usual) > max(_SHARE, _FAR * scatter):
-                took = float(run.row["benchmark_time"])
-                what = f"its result took {took:.4g} s, {percent(_share(run))} of its run"
-                what = f"{what}; those of its {len(cell) - 1} repeats {percent(usual)}"
-                yield case.of_run(run, what, "one of the two times is wrong", key="end")
+    for run, what, waited in _other_shares(case):
+        if not waited:
+            yield case.of_run(run, what, "one of the two times is wrong", key="end")
+
+
+@witness("time of a result", "time of its imported job", grave=False)
+def waits_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find imported runs whose job lasted longer than those of its repeats while their result did not."""
+    for run, what, waited in _other_shares(case):
+        if waited:
+            yield case.of_run(run, what, "did the job wait, or is one of the two times wrong?", key="end")
+
+
+def _other_shares(case: Hearing) -> Iterator[tuple[Testimony, str, bool]]:
+    """Give runs whose result took another share, what to say, and whether it is only a job that waited.
+
+    The times of an imported run are those of its job, unless an output has them; a job can wait.
+    """
+    for cell in case.cells(run for run in case.ended if _share(run) > 0):
+        times = [_took(run) for run in cell]
+        for run, off, usual in _apart_in(cell, _share, _FAR):
+            if abs(off) > _SHARE:
+                what = f"its result took {_took(run):.4g} s, {percent(_share(run))} of its run"
+                end = run.section("imported", "factors").get("end", "output")
+                as_long = abs(_took(run) / typical(times)[0] - 1) <= _SHARE
+                waited = end != "output" and off < 0 and as_long
+                yield run, f"{what}; those of its {len(cell) - 1} repeats {percent(usual)}", waited
 
 
 def _share(run: Testimony) -> float:
@@ -147,11 +165,18 @@ def _apart(
 ) -> Iterator[tuple[Testimony, float, float]]:
     """Give the runs whose value is so many median distances off that of their repeats: how far, and that."""
     for cell in case.cells(runs):
-        values = [of(run) for run in cell]
-        for at, run in enumerate(cell if len(cell) >= _FEWEST else ()):
-            usual, scatter = typical(values[:at] + values[at + 1 :])
-            if abs(values[at] - usual) > distances * scatter:
-                yield run, values[at] - usual, usual
+        yield from _apart_in(cell, of, distances)
+
+
+def _apart_in(
+    cell: Sequence[Testimony], of: Callable[[Testimony], float], distances: float
+) -> Iterator[tuple[Testimony, float, float]]:
+    """Give those runs of a cell, if it has enough."""
+    values = [of(run) for run in cell]
+    for at, run in enumerate(cell if len(cell) >= _FEWEST else ()):
+        usual, scatter = typical(values[:at] + values[at + 1 :])
+        if abs(values[at] - usual) > distances * scatter:
+            yield run, values[at] - usual, usual
 
 
 @witness("start and end of the record", "uptime of the node")
