@@ -1,0 +1,69 @@
+"""Verdicts by runs of NEMO and GROMACS over two transport layers, recomputed from their table."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from statistics import median
+
+import pytest
+
+from analysis.base import models, project
+from analysis.claims import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.datasets.campaign import ingest
+from analysis.estimates.campaign import Campaign
+from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile
+
+NAME = "published-transports"
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, str]]:
+    with (project.raw(NAME) / "runs.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    folder = tmp_path_factory.mktemp(NAME)
+    ingest(project.raw(NAME), folder)
+    views = tuple(models.load(CampaignFile, project.declaration(NAME)).views)
+    campaign = Campaign(NAME, storage.read_tree(folder / "campaign.nc"), "", "published", "", views=views)
+    verdicts = evaluate(load_report(project.claims("lsdyna2014")), campaign)
+    return {one.claim: one for one in verdicts if one.tested}
+
+
+def test_evaluate__transports_of_nemo_on_32_nodes_by_hand(
+    told: dict[str, Verdict], rows: list[dict[str, str]]
+) -> None:
+    sides = defaultdict(list)
+    for row in rows:
+        if (row["application"], row["nodes"]) == ("nemo", "32"):
+            sides[row["build"], row["tuning"]].append(float(row["elapsed"]))
+    assert {key: len(times) for key, times in sides.items()} == {
+        ("CCE12", "OFI"): 10, ("CCE12", "UCX"): 13, ("GCC11", "OFI"): 10, ("GCC11", "UCX"): 13,
+    }  # fmt: skip
+    cce, gcc = (median(sides[build, "OFI"]) / median(sides[build, "UCX"]) for build in ("CCE12", "GCC11"))
+    assert (cce, gcc) == (pytest.approx(1.063, abs=5e-4), pytest.approx(1.028, abs=5e-4))
+    helps, size = (told[f"lsdyna2014-mpi-fca-mxm-{name}"] for name in ("help-at-scale", "18pct"))
+    assert (helps.distance, helps.verdict) == ("analogue", "an analogue shows it")
+    assert helps.estimate == pytest.approx(gcc)  # the smaller of the two: each build has to show it
+    assert size.estimate == pytest.approx(100 * (gcc - 1))
+    assert (size.high or 99) < 17.5
+    assert size.verdict == "an analogue shows the direction"
+
+
+def test_evaluate__shares_of_mpi_of_gromacs_on_2_to_32_nodes(
+    told: dict[str, Verdict], rows: list[dict[str, str]]
+) -> None:
+    cells = defaultdict(list)
+    for row in rows:
+        if row["application"] == "gromacs":
+            cells[row["nodes"], row["tuning"]].append(float(row["mpi_fraction"]))
+    assert sorted(map(len, cells.values())) == [5] * 10
+    found = told["lsdyna2014-prof-compute-dominates"]
+    assert found.verdict == "an analogue shows it"
+    assert max(map(max, cells.values())) < 0.5
+    assert 100 * min(map(median, cells.values())) == pytest.approx(found.estimate)
