@@ -43,6 +43,7 @@ _GAPS = (
     ("training of neural networks", "pytorch tensorflow neural", "ai ml training learning"),
     ("virtual machines against bare metal", "hypervisor virtualisation virtualization", "vm bare metal"),
 )
+_FIRST_CELL = re.compile(r"<tr[^>]*>\s*<td[^>]*>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
 
 
@@ -82,7 +83,7 @@ def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
         "title": claim.statement,
         "url": f"index.html#{row.anchor}",
         "where": f"claim · {claim.report} · {shown}",
-        "about": f"{row.topic} {claim.report_title} {claim.application} {' '.join(claim.ids)}",
+        "about": f"{row.topic} {claim.application} {' '.join(claim.ids)}",
         "body": f"{section(claim)} {claim.factor} {claim.quantity} {shown} {places} {lead.compared}"[:600],
         "boost": 0.5 if lead.verdict in (NOT_CHECKABLE, COULD_NOT_FAIL) else 1.0,  # no answer
         "anchor": row.anchor,
@@ -107,8 +108,9 @@ def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
         "url": f"{page.name}.html",
         "where": f"page · {group} · {page.evidence}",
         "about": f"{group}{' ' + page.hardware if processors else ''}",
-        "body": f"{page.question} {page.answer_text} {_text(page.intro)} {page.terms} {classes} "
+        "body": f"{page.question} {page.answer_text} {_text(page.intro)} {classes} "
         f"{page.campaign} {page.hardware}",
+        "terms": page.terms,
         "boost": 1.2,
     }
 
@@ -166,12 +168,15 @@ def _doc(doc: Doc) -> Iterator[dict[str, Any]]:
 
 def _passage(doc: Doc, title: str, fragment: str, text: str) -> dict[str, Any]:
     reference = doc.name.startswith("reference/")
+    # The first column of a table has what its rows are about.
+    rows = [cell for cell in map(_text, _FIRST_CELL.findall(text)) if len(cell.split()) < 3]
     return {
         "kind": "docs",
         "title": title,
         "url": f"docs/{doc.name}.html{fragment}",
         "where": f"documentation · {doc.title}",
         "about": doc.title,
+        "terms": " ".join(rows),
         "body": " ".join(dict.fromkeys(_text(text).split())),
         "boost": (0.6 if reference else 0.9) * (0.8 if fragment else 1.0),
     }

@@ -23,6 +23,7 @@
       .replace(/(\d) (?:or|and) (?=\d+ gbit)/g, "$1gbe ")
       .replace(/(\d)\s*(?:gbe|gbit(?:\/s)?|gbps|gigabit(?: ethernet)?)(?!\p{L})/gu, "$1gbe")
       .match(/[\p{L}\d]+(?:[.,]\d+)*%?/gu) || [];
+  const spaced = (text) => ` ${words(text).join(" ")} `;
   // LS-DYNA is also sought as lsdyna.
   const joined = (text) => (text.match(/\p{L}{2,}-\p{L}{2,}/gu) || []).map((one) => one.replace("-", "").toLowerCase());
 
@@ -53,6 +54,14 @@
     "imbalance imbalanced waiting",
     "dual both",
     "single one",
+    "efficiency peak",
+    "hpl linpack",
+    "data bytes volume",
+    "communication mpi",
+    "compute computing computation",
+    "measure measured measuring measurement meter meters",
+    "size sizes large",
+    "reproduce reproducible repeat repeated verify",
     "predict prediction forecast whatif",
     "numa socket sockets",
     "hyper-threading hyperthreading",
@@ -60,6 +69,10 @@
     "arm aarch64 a64fx graviton",
     "x86 xeon epyc",
   ].map((group) => group.split(" "));
+
+  // A network is each of these, and none of these is the other.
+  const NETWORKS = /^(interconnect|network|fabric)s?$/;
+  const LINKS = "infiniband fdr qdr edr hdr ethernet 1gbe 10gbe roce efa".split(" ");
 
   let index = null;
   const prepare = (raw) => {
@@ -70,12 +83,13 @@
         for (const word of [...words(text), ...joined(text)]) weights.set(word, Math.max(weights.get(word) || 0, weight));
       };
       add(one.body || "", 1);
+      add(one.terms || "", 2);
       add(one.about || "", 3);
       add(one.alias || "", 8);
       // Of what is not measured its own words count; the campaign in brackets is no word of a question.
       if (one.kind !== "gap") add(one.title.replace(/ \([\w.-]+\)$/, ""), 8);
       for (const word of weights.keys()) df.set(word, (df.get(word) || 0) + 1);
-      return { ...one, weights, length: words(one.title).length, phrase: ` ${words(one.title).join(" ")} ` };
+      return { ...one, weights, length: words(one.title).length, phrase: spaced(one.title), named: spaced(one.terms || "") };
     });
     const synonyms = new Map();
     for (const group of SYNONYMS)
@@ -111,7 +125,7 @@
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
     ("a an and are as at be best better between buy by can could do does enough every fast fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of on or overhead per s should solution spend spent t take takes than that the there to use using versus vs want we what when which with worth would you")
+      " most much my need needs of on one or overhead per performance s should solution spend spent t take takes than that the there to two use using versus vs want we what when which with worth would you")
       .split(" ")
   );
   const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(word));
@@ -121,12 +135,13 @@
     const found = new Map([[word, 1]]);
     const meant = new Map(); // a longer word -> the word that begins it
     if (/^\d+$/.test(word)) found.set(`${word}%`, 0.9);
-    if (/^\p{L}{3,}s$/u.test(word)) found.set(word.slice(0, -1), 0.9);
-    else if (/^\p{L}{3,}$/u.test(word)) found.set(`${word}s`, 0.9);
+    const number = /^\p{L}{3,}s$/u.test(word) ? word.slice(0, -1) : /^\p{L}{3,}$/u.test(word) ? `${word}s` : word;
+    if (number !== word) found.set(number, 1); // of singular and plural, each finds the other as itself
     for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
+    if (NETWORKS.test(word)) for (const other of LINKS) if (!found.has(other)) found.set(other, 0.3);
     if (word.length >= 3)
       for (const other of index.vocabulary)
-        if (other.startsWith(word) && !found.has(other)) found.set(other, 0.5);
+        if (other.startsWith(number.length < word.length ? number : word) && !found.has(other)) found.set(other, 0.5);
     if (![...found.keys()].some((one) => index.df.has(one)) && word.length >= 4)
       for (const [other, far] of nearest(word)) {
         found.set(other, 0.4 / far);
@@ -140,7 +155,7 @@
     const most = (one) => (index.df.has(one) ? rarity(one) : Infinity);
     return [...found]
       .filter(([one]) => index.df.has(one))
-      .map(([one, weight]) => [one, weight * Math.min(rarity(one), most(word), most(meant.get(one)))]);
+      .map(([one, weight]) => [one, weight * Math.min(rarity(one), most(word), most(number), most(meant.get(one)))]);
   };
 
   const find = (question, most = 15) => {
@@ -152,11 +167,15 @@
     const sought = telling.length ? telling : said;
     const asked = sought.map(forms);
     // Nearly everything here is about jobs: an entry without the word lacks little, and without a rare word much.
-    const share = sought.map((word) => (/^(job|run|benchmark)s?$/.test(word) ? 0.25 : 1));
+    // Dual and single tell what of only by their noun: a dual socket is no dual rank.
+    const number = (word) => /^(single|dual)$/.test(word);
+    const share = sought.map((word) => (/^(job|run|benchmark)s?$/.test(word) ? 0.25 : number(word) ? 0.3 : 1));
     const rare = asked.map((one, i) => share[i] * Math.max(0, ...one.map(([, weight]) => weight)));
     const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
     const needed = sum(share);
-    const phrase = words(question).join(" ");
+    const phrase = spaced(question);
+    // "per watt" is more than watt where a figure is called so.
+    const pairs = typed.slice(1).map((word, i) => ` ${typed[i]} ${word} `);
     const meaning = /^\s*what (is|are|does) /i.test(question); // of a word: the glossary says it
     const asking = /^\s*(how(?! to\b)|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
     const favour = ({ kind, url }) =>
@@ -169,12 +188,13 @@
         let best = 0;
         for (const [word, weight] of one)
           best = Math.max(best, weight * (entry.weights.get(word) || 0));
-        score += best;
+        score += number(sought[i]) ? share[i] * best : best;
         met += best > 0 ? share[i] : 0;
         cover += best > 0 ? rare[i] : 0;
       }
       score *= (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length));
-      if (said.length > 1 && entry.phrase.includes(` ${phrase} `)) score *= 3; // the title says it word by word
+      if (pairs.some((one) => entry.named.includes(one))) score *= 1.2;
+      if (said.length > 1 && entry.phrase.includes(phrase)) score *= 3; // the title says it word by word
       return { entry, met, cover, score };
     });
     const all = scored.filter((one) => one.met === needed && one.met);
