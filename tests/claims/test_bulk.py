@@ -194,13 +194,17 @@ def test_frequency__jobs_of_castep_are_pairs_and_lose_more_than_printed(verdicts
     found = verdicts["archer2022-castep-performance-1pct"]
     # 162.69 s after 173.17 s, of job 3227899
     assert found.estimate == pytest.approx(sorted(lost)[2]) == pytest.approx(100 * (162.69 / 173.17 - 1))
-    # Each job ran 2.00 GHz first.
-    assert (found.distance, found.verdict) == ("scaled", "direction in that order of runs only")
+    # Each job ran 2.00 GHz first. Of five jobs none lost less than 1.5 %: the printed 1 % is ruled out.
+    assert max(lost) == pytest.approx(found.high)
+    assert max(lost) < -1.5
+    assert (found.distance, found.verdict) == ("scaled", "direction in that order of runs only, larger")
+    # A saving of 13 % is not: the most is 13.15 %.
+    assert energy.verdict == "direction in that order of runs only"
     assert "in each pair, or in nearly each, the same side was run first" in found.reason
     assert verdicts["archer2022-power-rises"].verdict == "holds"
 
 
 def test_frequency__runs_that_did_not_alternate_get_no_full_word(verdicts: dict[str, Verdict]) -> None:
     found = verdicts["archer2022-gromacs-performance-15pct"]
-    assert found.verdict == "direction in that order of runs only"
+    assert found.verdict == "direction in that order of runs only, larger"
     assert "one after the other" in found.reason

@@ -67,9 +67,12 @@ def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
     words = {one.verdict for one in told.values()}
     assert words == {
         "agrees, order of runs not known", "direction agrees, order of runs not known",
+        "direction agrees, order of runs not known, smaller",
         "cannot tell",
         "in that order of runs only", "direction in that order of runs only",
-        "agrees, systems differ", "direction agrees, systems differ",
+        "direction in that order of runs only, larger", "direction in that order of runs only, smaller",
+        "agrees, systems differ",
+        "direction agrees, systems differ, larger", "direction agrees, systems differ, smaller",
         "in that session only",
     }  # fmt: skip
     assert {one.distance for one in told.values()} == {"scaled", "analogue"}
@@ -81,7 +84,8 @@ def test_lammps__efa_over_tcp_at_32_nodes(told: Found) -> None:
     assert [round(one, 2) for one in lead.values()] == [1.22, 1.77, 3.08, 4.25]
     one = told["published-lammps", "lsdyna2014-ic-summary-over-5x-10-40gbe"]
     assert (one.estimate, one.n) == (pytest.approx(lead["32"]), 20)
-    assert one.verdict == "direction in that order of runs only"  # short of 5 times; all of TCP came first
+    # Short of 5 times; all of TCP came first.
+    assert one.verdict == "direction in that order of runs only, smaller"
     most = told["published-lammps", "hpcg2014-ic-fdr-over-1gbe-5x"]
     assert most.estimate == pytest.approx(lead["64"])
 
@@ -102,7 +106,7 @@ def test_spec__processors_and_ranks(told: Found) -> None:
     new, old = (rate["", f"2 x Xeon E5-2680{generation}", ""] for generation in (" v2", ""))
     one = told["published-spec2006", "lsdyna2014-cpu-ivb-over-snb-20pct"]
     assert one.estimate == pytest.approx(100 * (new / old - 1)) == pytest.approx(29.9, abs=0.05)
-    assert one.verdict == "direction agrees, systems differ"  # more than 20 %
+    assert one.verdict == "direction agrees, systems differ, larger"  # more than 20 %
     # A rate is the inverse of a time: 1 - 1 / 1.297 less time, not as much less as the rate is more.
     shanghai, barcelona = (rate["", f"2 x Opteron {chip}", ""] for chip in ("2384", "2356"))
     asked = "lsdyna2009-cpu-shanghai-20pct"
@@ -112,7 +116,7 @@ def test_spec__processors_and_ranks(told: Found) -> None:
     # HPCG's two clusters have the very processors; SPEC's gain is short of HPCG's "up to 234 %".
     plutus = told["published-spec2006", "hpcg2014-cpu-athena-234pct"]
     assert plutus.estimate == pytest.approx(100 * (new / rate["", "2 x Xeon X5670", ""] - 1))
-    assert (round(plutus.estimate), plutus.verdict) == (146, "direction agrees, systems differ")
+    assert (round(plutus.estimate), plutus.verdict) == (146, "direction agrees, systems differ, smaller")
     pairs = sorted(
         rate[board, cpu, "dual rank"] / rate[board, cpu, "single rank"]
         for board, cpu, dimm in rate
@@ -159,7 +163,7 @@ def test_roce__allreduce_in_four_pairs_of_one_day(told: Found) -> None:
     one = told["published-roce", "sharp2019-allreduce-sharp-over-roce-210pct"]
     assert (one.estimate, one.low, one.high) == pytest.approx((median(gains), gains[0], gains[3]))
     assert (one.n, one.distance) == (4, "analogue")
-    assert one.verdict == "direction agrees, order of runs not known"
+    assert one.verdict == "direction agrees, order of runs not known, smaller"
 
 
 def test_reductions__by_the_switches(told: Found) -> None:

@@ -224,9 +224,14 @@ def test_verdicts__a_size_ruled_out_is_weaker_than_one_left_open() -> None:
         "not in that session", "not in that order of runs", "not at those times of day",
         "disagrees, order of runs not known", "disagrees, systems differ",
         "cannot tell",
-        "direction in that session only", "direction in that order of runs only",
-        "direction at those times of day only",
-        "direction agrees, order of runs not known", "direction agrees, systems differ",
+        *(
+            f"direction {limit}{size}"
+            for size in (", smaller", ", larger", "")
+            for limit in (
+                "in that session only", "in that order of runs only", "at those times of day only",
+                "agrees, order of runs not known", "agrees, systems differ",
+            )
+        ),
         "in that session only", "in that order of runs only", "at those times of day only",
         "agrees, order of runs not known", "agrees, systems differ",
         "smaller", "larger", "size open", "holds",

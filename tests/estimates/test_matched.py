@@ -43,7 +43,7 @@ def cells(*nodes: int) -> list[dict[str, object]]:
     [
         (1, "agrees, order of runs not known"),
         (1.4, "direction agrees, order of runs not known"),
-        (7, "direction agrees, order of runs not known"),
+        (7, "direction agrees, order of runs not known, smaller"),
     ],
 )
 def test_matched__four_cells_have_a_word_that_is_never_full(tmp_path: Path, value: float, word: str) -> None:
@@ -109,7 +109,7 @@ def test_matched__cells_are_equal_if_each_is(tmp_path: Path, ratios: tuple[float
 
 @pytest.mark.parametrize(
     ("turned", "word"),
-    [(False, "direction in that order of runs only"), (True, "holds in direction, smaller")],
+    [(False, "direction in that order of runs only, smaller"), (True, "holds in direction, smaller")],
 )
 def test_matched__runs_of_one_job_are_a_pair(tmp_path: Path, turned: bool, word: str) -> None:
     """Jobs of 80, 160, 320, 640 and 1280 s are unlike, and a is ahead by a quarter in each."""

@@ -86,7 +86,7 @@ def test_alternate__by_the_order_of_the_sides(codes: list[int], *, expected: boo
     [
         (TURNS, 1.0, HOLDS, ""),
         (block_order(), 1.0, "in that order of runs only", IN_ORDER),
-        (block_order(), 2.0, "direction in that order of runs only", IN_ORDER),
+        (block_order(), 2.0, "direction in that order of runs only, smaller", IN_ORDER),
         (None, 1.0, "agrees, order of runs not known", UNKNOWN_ORDER),
     ],
 )

@@ -18,7 +18,8 @@ two one-sided tests and the whole interval within the margin; a trend needs a pe
 interval.
 
 A comparison whose sides were not interleaved holds, or does not hold, in that session only; one of runs whose
-order is not known agrees or disagrees; where only the direction is clear, the word says so.
+order is not known agrees or disagrees; where only the direction is clear, the word says so, and whether the
+claimed size is ruled out.
 """
 
 import math
@@ -58,7 +59,8 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     if finding.session and word != UNKNOWN:
         _, agrees, disagrees = LIMITED[finding.session]
         whole = disagrees if word == FAILS else agrees
-        word, reason = whole if word in (FAILS, HOLDS) else directed(agrees), f"{reason}; {finding.session}"
+        limited = whole if word in (FAILS, HOLDS) else directed(agrees, word.removeprefix(DIRECTION))
+        word, reason = limited, f"{reason}; {finding.session}"
     level = finding.estimate.level
     return word, reason if level >= FULL or level == 0 else f"{reason}, at {percent(level)}"
 

@@ -24,14 +24,14 @@ from analysis.claims.rules import (
     p_value,
 )
 from analysis.estimates.family import among, extreme, rank
-from analysis.estimates.finding import LIMITED, Finding, directed
+from analysis.estimates.finding import LIMITED, RULED_OUT, Finding, directed
 
 NOT_TESTED = "not tested"
 # Of a comparison whose sides were not interleaved (`analysis.estimates.sessions`), instead of a full word.
 AGREES = tuple(dict.fromkeys(agrees for _, agrees, _ in LIMITED.values()))
 DISAGREES = tuple(dict.fromkeys(disagrees for _, _, disagrees in LIMITED.values()))
-# The same where only the direction is clear, and not the claimed size.
-DIRECTED = tuple(map(directed, AGREES))
+# The same where only the direction is clear, and the claimed size is ruled out or open.
+DIRECTED = tuple(directed(agrees, size) for size in (*RULED_OUT, "") for agrees in AGREES)
 # Who states what is looked up, where it is no maker, list or program.
 SOURCE_KINDS = ("forum post", "blog")
 SOURCE_WORDS = {
@@ -177,7 +177,8 @@ def words(evidence: str, verdict: str, distance: str = "same", source: str = "so
         return next((word for word in SOURCE_WORDS.get(verdict, ()) if f" {source} " in word), verdict)
     if verdict.startswith(DIRECTION):
         size = verdict.removeprefix(DIRECTION)
-        return {"scaled": "seen" + size, "analogue": "an analogue shows the direction"}.get(distance, verdict)
+        shown = f"an analogue shows the direction{size if size in RULED_OUT else ''}"
+        return {"scaled": "seen" + size, "analogue": shown}.get(distance, verdict)
     return _AT[distance].get(verdict, verdict)
 
 

@@ -43,9 +43,16 @@ LIMITED = {
 }
 
 
-def directed(agrees: str) -> str:
-    """Return the word of `LIMITED` for runs that agree with a claim in its direction, not in its size."""
-    return f"direction {agrees}"
+# How a size that the runs rule out ends a word; without it the size is open.
+RULED_OUT = (", smaller", ", larger")
+
+
+def directed(agrees: str, size: str = "") -> str:
+    """Return the word of `LIMITED` for runs that agree with a claim in its direction, not in its size.
+
+    `size` is one of `RULED_OUT`; any other leaves the claimed size open.
+    """
+    return f"direction {agrees}{size if size in RULED_OUT else ''}"
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,12 @@ def _is(word: str, sign: str, tone: Tone, said: str = "", many: str = "") -> Ver
     return VerdictWord(word, one, f"{{}} {many}" if many else one, sign, tone)
 
 
+# What is said of the size where only the direction is shown.
+_DIRECTED = {
+    "": "but not the size",
+    ", smaller": "but less than is claimed",
+    ", larger": "but more than is claimed",
+}
 # What a verdict says, by its word or else by its tone.
 MEANINGS = {
     "stands": "The runs show what the report claims.",
@@ -73,8 +79,11 @@ MEANINGS = {
     "seen": "Runs near the claim's conditions show the direction, but not the size.",
     "seen, size open": "Runs near the claim's conditions show the direction. The size is open.",
     "unseen": "Runs near the claim's conditions do not show it.",
-    "an analogue shows the direction": "Something similar shows the direction, but not the size. "
-    "This neither confirms nor refutes the claim.",
+    **{
+        f"an analogue shows the direction{size}": f"Something similar shows the direction, {said}. "
+        "This neither confirms nor refutes the claim."
+        for size, said in _DIRECTED.items()
+    },
     "like": "Something similar shows it. This neither confirms nor refutes the claim.",
     "unlike": "Something similar does not show it. This neither confirms nor refutes the claim.",
     "consistent": "The report's own statements agree. This confirms nothing.",
@@ -95,7 +104,10 @@ MEANINGS = {
         for _, agrees, disagrees in LIMITED.values()
         for word, what, link in (
             (agrees, "show it", "but"),
-            (directed(agrees), "show the direction but not the size", "and"),
+            *(
+                (directed(agrees, size), f"show the direction, {said}", "and")
+                for size, said in _DIRECTED.items()
+            ),
             (disagrees, "do not show it", "but"),
         )
     },
@@ -129,10 +141,19 @@ _VERDICTS = (
     *(_is(f"seen{size}", "↗", "seen", f"seen in direction{said}") for size, said in _SIZES.items()),
     _is("not seen at this scale", "◌", "unseen", "not seen"),
     _is("an analogue shows it", "∼", "like", "shown"),
-    _is("an analogue shows the direction", "∼", "like", "shown in direction"),
+    *(
+        _is(
+            f"an analogue shows the direction{size}", "∼", "like", f"shown in direction{_SIZES.get(size, '')}"
+        )
+        for size in _DIRECTED
+    ),
     _is("an analogue does not show it", "≁", "unlike", "not shown"),
     *(_is(agrees, "◔", "seen") for _, agrees, _ in LIMITED.values()),
-    *(_is(directed(agrees), "↗", "seen") for _, agrees, _ in LIMITED.values()),
+    *(
+        _is(directed(agrees, size), "↗", "seen", f"{directed(agrees)}{_SIZES.get(size, '')}")
+        for _, agrees, _ in LIMITED.values()
+        for size in _DIRECTED
+    ),
     *(_is(disagrees, "◌", "unseen") for _, _, disagrees in LIMITED.values()),
     *(_is(word, "=", "agrees", f"confirmed by {word.split(' confirms')[0]}") for word in SOURCE_WORDS[HOLDS]),
     *(
@@ -171,7 +192,11 @@ _TESTED = frozenset(
     {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
     | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
     | {"seen at this scale", "not seen at this scale"}
-    | {word for _, *both in LIMITED.values() for word in (*both, directed(both[0]))}
+    | {
+        word
+        for _, *both in LIMITED.values()
+        for word in (*both, *(directed(both[0], one) for one in _DIRECTED))
+    }
     | {word for word in VERDICTS if word.startswith("an analogue")}
     | {word for words in SOURCE_WORDS.values() for word in words}
 )

@@ -9,7 +9,7 @@ from analysis.base.words import displayed
 from analysis.claims.rules import FAILS, HOLDS
 from analysis.claims.simulated import FORBIDS, PERMITS
 from analysis.claims.verdicts import SOURCE_WORDS
-from analysis.estimates.finding import LIMITED, directed
+from analysis.estimates.finding import LIMITED, RULED_OUT, directed
 from analysis.pages.figures.points import wrapped
 from analysis.pages.figures.style import (
     GREY,
@@ -30,9 +30,14 @@ _LOOKS = {
     **{f"holds in direction{size}": ("sky", "//") for size in _SIZES},
     "seen at this scale": ("sky", ""),
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
-    **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
+    "an analogue shows it": ("olive", ""),
+    **{f"an analogue shows the direction{size}": ("olive", "") for size in ("", *RULED_OUT)},
     **{agrees: ("sky", "oo") for _, agrees, _ in LIMITED.values()},
-    **{directed(agrees): ("sky", "OO") for _, agrees, _ in LIMITED.values()},
+    **{
+        directed(agrees, size): ("sky", "OO")
+        for _, agrees, _ in LIMITED.values()
+        for size in ("", *RULED_OUT)
+    },
     **dict.fromkeys(SOURCE_WORDS[HOLDS], ("green", "..")),
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
     "could not fail": ("sky", ".."),
