@@ -352,45 +352,65 @@ def _claim(quantity: str, relation: str, **expect: float) -> Claim:
 Rule = Callable[[Generator, int], Iterator[Row]]
 RULES: dict[str, tuple[str, Rule]] = {
     "Medians": (
-        "The interval of a median: order statistics; with fewer than six repeats, the range.",
+        "The interval of a median comes from order statistics. With fewer than six repeats it is the range "
+        "of the values.",
         medians,
     ),
     "Ratios of medians": (
-        "From six repeats on, the two intervals are combined by squares on logarithms; with fewer than six, "
-        "the two ranges are combined at their worst.",
+        "With six repeats or more, the interval of a ratio combines the intervals of both medians by "
+        "squares, on logarithms. With fewer, it divides the ends of the two ranges: the least by the "
+        "greatest, and the greatest by the least.",
         ratios,
     ),
-    "Equality": ("Both rank tests at 5 %, and the whole interval within 5 %.", equality),
-    "Trends": ("A permutation test at 5 %, and a clear interval.", trends),
+    "Equality": (
+        "Two sides are equal if both one-sided rank tests pass at 5 % and the whole interval of the ratio is "
+        "within 5 % of 1. The noise is even, 2 % wide.",
+        equality,
+    ),
+    "Trends": (
+        "There is a trend if a permutation test passes at 5 % and the interval excludes no trend.",
+        trends,
+    ),
     "The largest of several values": (
-        "The lower ends hold for all strata at once; the upper end is that of each stratum alone.",
+        'A claim of "up to" is about the largest of several values. The lower end of its interval is the '
+        "largest of lower ends that hold for all strata at once. The upper end is the largest of the upper "
+        "ends, each at its own level.",
         extremes,
     ),
-    "Holds in direction": ("The claim is a gain of 20 %, give or take a tenth of that.", directions),
+    "Holds in direction": (
+        "The claim is a gain of 18 to 22 %. A *false word* is a verdict that contradicts the true gain. The "
+        "noise is even, 3 % wide.",
+        directions,
+    ),
     "Days": (
-        "The effect of a day is as large as the scatter of runs. With one day, variation between days is not "
-        "covered. With two to five days, the interval is that of these days; it covers any day as far as "
-        "their range does.",
+        "Runs scatter by 10 % within a day, and days scatter as much. If all runs have the same day, the "
+        "interval does not cover the difference between days. With two to five days it is the range of "
+        "these days, and contains the value of another day only as often as such a range does.",
         days,
     ),
-    "False discoveries": ("Benjamini and Hochberg over a page, at 5 %.", discoveries),
+    "False discoveries": (
+        "The procedure of Benjamini and Hochberg is applied to all claims of a page, at 5 %. The noise is "
+        "even.",
+        discoveries,
+    ),
 }
 
 HEAD = """\
 # A study of the statistics
 
-This study simulates campaigns whose true values are known. It counts how often an interval contains the \
-true value, and how often a verdict is false, with the functions that make the verdicts. Unless the setting \
-says otherwise, the noise is *even* (lognormal, 10 % wide), *skewed* (a floor with an exponential tail of \
-20 %) or *bimodal* (two modes that differ by 30 %). The bound is what the package promises: an interval \
-contains the truth at least as often as its level, and a test is false at most as often as its level. Rows \
+This study simulates campaigns whose true values are known. It calls the functions that make the verdicts, \
+and counts how often an interval contains the true value and how often a verdict is false.
+
+The noise is *even* (lognormal, 10 % wide), *skewed* (a least time plus an exponential tail of 20 %) or \
+*bimodal* (two modes that differ by 30 %). The *bound* is what the package promises: an interval contains \
+the truth at least as often as its level says, and a test is false at most as often as its level says. Rows \
 in brackets show another rule, for comparison.
 
-With {rounds} rounds, a share near 95 % is known to within {error:.1f} %. Of {bounds} bounds, {far} are \
-missed by more than two standard errors; the worst is {most:.1f} standard errors away. If the true share \
-were exactly at its bound, that would happen in 2 of 100 cases.
+If a row counts {rounds} rounds, the standard error of a share near 95 % is {error:.1f} %. Of {bounds} \
+bounds, {far} are missed by more than two standard errors; the largest miss is {most:.1f}. A true share that \
+is exactly at its bound would miss it by more than two in 2 of 100 cases.
 
-`python benchmarks/study_statistics.py` makes this page. A test repeats a part of it with other draws.
+`python benchmarks/study_statistics.py` makes this page. A test repeats a part of the study with other draws.
 """
 
 

@@ -295,11 +295,12 @@ def answer(found: Validation, cross: pd.DataFrame) -> str:
     wide, small = found.widening, 100 * found.exchanges[found.exchanges["size"] <= 1024]["error"]
     return (
         f"Whole steps are within a factor of {1 + wide['default']:.3g} of the model, and within "
-        f"{1 + wide['1gbe']:.3g} over 1 Gbit/s. The model predicts the effect of more nodes badly: from one "
-        f"number of nodes to the next it was off by up to {1 + wide['next']:.3g} times over InfiniBand and "
-        f"{1 + wide['next.10gbe']:.3g} times over TCP; {cross['covered'].sum()} of {cross['steps'].sum()} "
-        "such steps are inside the bands that the other curves of their kind have widened. Its errors for "
-        f"single exchanges of up to 1 KiB are {small.min():.0f} % to {small.max():+.0f} %."
+        f"{1 + wide['1gbe']:.3g} over 1 Gbit/s. The model is bad at predicting the effect of more nodes. "
+        "From one number of nodes to the next it was wrong by a factor of up to "
+        f"{1 + wide['next']:.3g} over InfiniBand and {1 + wide['next.10gbe']:.3g} over TCP. Bands that are "
+        f"widened by the errors of the other curves of their kind contain {cross['covered'].sum()} of "
+        f"{cross['steps'].sum()} such steps. For single exchanges of up to 1 KiB, the error is "
+        f"{small.min():.0f} % to {small.max():+.0f} %."
     ).replace("-", "−")
 
 
@@ -309,12 +310,12 @@ def rule(scored: pd.DataFrame) -> str:
     better = 100 * (1 - model["score"] / null["score"])
     far = model[f"covered_from_{curves.MANY}_nodes"].to_dict()
     return (
-        f"The model's score is {better[curves.RDMA]:.0f} % less over InfiniBand and "
-        f"{better[curves.TCP]:.0f} % less over TCP, and its median error is not less: on a single step it "
+        f"The model's score is {better[curves.RDMA]:.0f} % lower over InfiniBand and "
+        f"{better[curves.TCP]:.0f} % lower over TCP, but its median error is no lower: on a single step it "
         "hardly knows more than the rule. "
-        f"Of the steps from {curves.MANY} nodes on such bands cover {far[curves.RDMA]} over "
-        f"InfiniBand and {far[curves.TCP]} over TCP. So the bands of claims are not narrowed to "
-        "90 %; they keep the greatest factor that was measured."
+        f"Of the steps that start from {curves.MANY} nodes or more, the model's bands contain "
+        f"{far[curves.RDMA]} over InfiniBand and {far[curves.TCP]} over TCP. That is too few. So the bands "
+        "of claims are not narrowed to 90 %; they are widened by the greatest error that was measured."
     )
 
 
