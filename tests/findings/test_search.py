@@ -224,6 +224,11 @@ def test_search__a_larger_problem_is_not_slower() -> None:
         for row in repeats([size * s for s in SPREAD], figure_of_merit_unit="s", case=case, local_size=size)
     ]
     assert [one for one in of(times) if one.topic == "problem size"] == []
+    # Steps a second of 1,000 and of a million atoms: the output states the sizes, the case is one.
+    atoms = [
+        row for size, rate in ((1000, 9e3), (1000000, 9.0)) for row in rates(rate, problem=f"atoms={size}")
+    ]
+    assert of(atoms) == []
 
 
 def test_search__how_long_a_run_is_told_to_be_is_no_speed() -> None:

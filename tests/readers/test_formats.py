@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,8 +19,10 @@ from .merits.texts import TEXTS
 from .samples import SAMPLES
 from .test_hpctoolkit import EXPERIMENT, FIRST, SECOND, metric_db
 from .test_hpctoolkit import database as packed_database
+from .test_lsdyna import ACCOUNT
 
 ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests/data"
 
 # A package of another site: its solver as a row, its meter as a module.
 SOLVER = '''
@@ -172,7 +175,7 @@ PROBLEMS = {
     "namd": "atoms=92224 timestep=?",
     "ior": "api=MPIIO access=? xfersize=? blocksize=? aggregate_filesize=?",
     "mdtest": "files=32768",
-    "nwchem": "",
+    "openfoam": "end=3",
 }
 
 
@@ -196,6 +199,60 @@ def test_formats__problems_that_differ_are_told() -> None:
     )
     # Results of two problems in one file have no one problem.
     assert readers.problem(readers.parse((second + TEXTS["hpl"][row:]).encode(), "f")) == ""
+
+
+def problem(text: str, engine: str | None = None) -> str:
+    return readers.problem(readers.parse(text.encode(), "f", engine=engine))
+
+
+def test_lammps__its_interaction_tells_benchmarks_of_32000_atoms_apart() -> None:
+    """Its five benchmarks have 32,000 atoms and 100 steps each; lines as it writes them, also for GPUs."""
+    melt = (DATA / "lammps/melt_n1.txt").read_text()
+    assert problem(melt) == "pair=lj/cut atoms=500 steps=20"
+    line = "  (1) pair lj/cut, perpetual\n"
+    assert problem(melt.replace(line, "  (1) pair eam, perpetual\n")) == "pair=eam atoms=500 steps=20"
+    # A package computes the same; its end of the name goes. A GPU has no list of neighbours.
+    for other in (
+        "  (1) pair lj/cut/kk, perpetual\n",
+        "- Using acceleration for lj/cut:\n",
+        "pair_style lj/cut 2.5\n",
+    ):
+        assert problem(melt.replace(line, other)) == "pair=lj/cut atoms=500 steps=20"
+    bonds = melt.replace("Neigh  ", "Bond    | 0.1        | 0.1        | 0.1        |   0.0 |  1.00\nNeigh  ")
+    assert problem(bonds) == "pair=lj/cut+bonds atoms=500 steps=20"
+    assert problem(melt.replace(line, "")) == "atoms=500 steps=20"
+
+
+def test_nwchem__method_and_basis_are_its_problem() -> None:
+    text = (DATA / "nwchem/water_n2.txt").read_text()
+    assert problem(text) == "modules=DFT atoms=3 functions=13"
+    scf = text.replace("NWChem DFT Module", "NWChem SCF Module").replace(
+        "No. of atoms     :", "atoms           = "
+    )
+    assert problem(scf) == "modules=SCF atoms=3 functions=13"
+
+
+def test_fio__options_of_a_single_job_are_its_problem() -> None:
+    """Options as fio 3.33 writes them: of the file, and of the job."""
+    document = json.loads(TEXTS["fio"])
+    assert problem(json.dumps(document)) == ""
+    document["global options"] = {"bs": "64k", "size": "4m", "filename": "/scratch/f"}
+    document["jobs"][0]["job options"] = {"name": "w", "rw": "write"}
+    assert problem(json.dumps(document)) == "rw=write bs=64k size=4m"
+    document["jobs"] *= 2
+    assert problem(json.dumps(document)) == ""
+
+
+def test_hpl_mxp__its_grid_is_its_problem() -> None:
+    banner, rest = TEXTS["hpl_mxp"].split("\n", 1)
+    whole = f"{banner}\nN = 258048, NB = 1024, NPROW = 2, NPCOL = 2, SLOPPY-TYPE = 2\n{rest}"
+    assert problem(whole) == "N=258048 NB=1024 P=2 Q=2"
+    assert problem(whole + whole.replace("258048", "129024")) == ""
+
+
+def test_ls_dyna_and_hpcc__end_and_sizes_are_their_problems() -> None:
+    assert problem(ACCOUNT.decode()) == "end=0.15"
+    assert problem((DATA / "hpcc/n2.txt").read_text()) == "HPL_N=400 HPL_NB=80 HPL_nprow=1 HPL_npcol=2"
 
 
 def test_formats__a_row_fills_in_what_it_does_not_say() -> None:

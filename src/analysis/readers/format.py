@@ -47,7 +47,8 @@ class Format:
         The figure that counts for a run of the application, unless ``config/applications`` says otherwise.
     problem
         Names of the facts that identify a result's problem: two runs that agree in all of them solve the same
-        problem. Without any, runs are comparable only within one input file.
+        problem. Without any, runs are comparable only within one input file. A name with ``?`` is of a fact
+        that a part of the outputs states.
     """
 
     engine: str
@@ -85,8 +86,9 @@ class Format:
 
     def identity(self, facts: Mapping[str, object]) -> str:
         """Spell the problem of a result: ``N=20000 NB=192``; ``?`` for what it does not state."""
-        known = {name: "".join(str(facts.get(name, "")).split()) for name in self.problem}
-        parts = (f"{name}={value or '?'}" for name, value in known.items())
+        known = {name: "".join(str(facts.get(name.rstrip("?"), "")).split()) for name in self.problem}
+        stated = {name.rstrip("?"): value for name, value in known.items() if value or name[-1] != "?"}
+        parts = (f"{name}={value or '?'}" for name, value in stated.items())
         return " ".join(parts) if any(known.values()) else ""
 
 

@@ -21,6 +21,7 @@ FORMAT = Format(
     marks=((b"HPC Challenge Benchmark version", b"Begin of Summary section."),),
     near="HPC Challenge|hpccinf",
     first_line="^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
+    problem=("HPL_N", "HPL_NB", "HPL_nprow", "HPL_npcol"),
 )  # fmt: skip
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."
@@ -54,6 +55,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         "tool_version": (version + entries.get("VersionRelease", "")).strip("."),
         "ranks": integer(entries.get("CommWorldProcs", "")),
         "success": success,
+        "problem_identity": FORMAT.identity(entries),
         **faults.attrs(),
     }
     ds = xr.Dataset(

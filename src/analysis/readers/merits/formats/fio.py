@@ -14,6 +14,7 @@ from analysis.readers.text import contains, number
 FORMAT = Format(
     engine="fio", kind="merits", tool="fio", marks=((b'"fio version"', b'"jobs"'), (b";fio-",)),
     near=r"\bfio\b", figure_of_merit="write", unit="B/s",
+    problem=("rw?", "bs?", "size?", "ioengine?", "iodepth?", "numjobs?"),
 )  # fmt: skip
 _Of = tuple[int, str, str]  # result, case, check
 _ACCESSES = ("read", "write", "trim")
@@ -41,7 +42,14 @@ def _json(data: bytes, source: str) -> xr.Dataset:
     document = Document(data[data.find(b"{") : end + 1] if end >= 0 else data, source, "jobs")
     version = text_of(document.content, "fio version").removeprefix("fio-")
     major = number(version.split("-")[0].partition(".")[0])
-    for result, job in enumerate(one for one in items(document.content, "jobs") if isinstance(one, dict)):
+    jobs = [one for one in items(document.content, "jobs") if isinstance(one, dict)]
+    if len(jobs) == 1:  # several have no one problem
+        for options in (document.content.get("global options"), jobs[0].get("job options")):
+            stated = options.items() if isinstance(options, dict) else ()
+            document.output.facts |= {
+                name: str(value) for name, value in stated if f"{name}?" in FORMAT.problem
+            }
+    for result, job in enumerate(jobs):
         check = "passed" if integer_of(job, "error") == 0 else "failed"
         case = text_of(job, "jobname")
         for access in _ACCESSES:

@@ -8,12 +8,15 @@ from analysis.readers.text import number
 _BANNER = r"^\s*HPL-(?:MxP|AI)-NVIDIA"
 
 _PAIR = r"^\s*(?:LU )?GFLOPS = *(?P<whole>[^\s,]+), +per GPU = *(?P<each>[^\s,]+)"
-_GRID = r"^\s*N = *\d+, NB = *\d+, NPROW = *(?P<rows>\d+), NPCOL = *(?P<columns>\d+)"
+_GRID = r"^\s*N = *(?P<N>\d+), NB = *(?P<NB>\d+), NPROW = *(?P<P>\d+), NPCOL = *(?P<Q>\d+)"
 
 
 def _finish(output: Output) -> None:
     """Compare each rate with that per GPU: a grid has one GPU a process, and no grid a part of one."""
-    grids = [(line, int(grid["rows"]) * int(grid["columns"])) for line, grid in output.find(_GRID)]
+    problems = list(output.find(_GRID))
+    grids = [(line, int(grid["P"]) * int(grid["Q"])) for line, grid in problems]
+    if len({grid.groups() for _, grid in problems}) == 1:  # else the file has no one problem
+        output.facts |= problems[0][1].groupdict()
     for line, pair in output.find(_PAIR):
         stated = [gpus for at, gpus in grids if at < line]
         ratio = number(pair["whole"]) / (number(pair["each"]) or math.nan)
@@ -33,6 +36,6 @@ FORMAT = TextFormat(
     ),
     figure_of_merit="GFLOPS", unit="Gflop/s", closing=r"^\s*LU GFLOPS = .*\n",
     closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER,
-    finish=_finish,
+    problem=("N", "NB", "P", "Q"), finish=_finish,
     passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED", failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
 )  # fmt: skip

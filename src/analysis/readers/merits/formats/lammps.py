@@ -14,6 +14,11 @@ _RATE = r"^Performance: (?:.*[ ,])?(?P<value>\d[^\s,]*) (?P<unit>{})(?=[,\s])"
 _SIZE = r"^Loop time of (?P<time>\S+) on \d+ procs for (?P<steps>\d+) steps with (?P<atoms>\d+) atoms"
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _CLOSING = r"^Total wall time:"
+# A list of neighbours or a GPU names the interaction, a log has the command; the ends are those of packages.
+# Molten beads and a chain of them differ in this and in their bonds alone: both have 32,000 atoms.
+_PAIR = r"^(?:  \(\d+\) pair |- Using acceleration for |pair_style\s+)(?!hybrid)(?P<pair>[^\s,:]+)"
+_BONDS = r"^Bond +(?:\||time )"
+_PACKAGE = re.compile(r"/(?:gpu|intel|kk|omp|opt)(?:/(?:device|host))?$")
 # LAMMPS prints no rates in these units. A whole output of one run has each of these lines, in this order.
 _UNITS = r"^(?:  Unit style +: |units\s+)(?:si|cgs)\s*$"
 _WHOLE = (r"^LAMMPS \(", _UNITS, _LOOP, r"^\S+% CPU use with \d")
@@ -26,6 +31,9 @@ def _finish(output: Output) -> None:
     loops = list(output.find(_SIZE))
     if loops:  # the last run speaks for the file
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
+    pairs = {_PACKAGE.sub("", match["pair"]) for _, match in output.find(_PAIR)}
+    bonds = ["bonds"] if pairs and any(output.find(_BONDS)) else []
+    output.facts["pair"] = "+".join(sorted(pairs) + bonds)
     _rate(output)
     for line, match in output.find(r"^Performance: (?P<rates>.*)$"):
         own = [loop for at, loop in loops if at < line]
@@ -77,7 +85,7 @@ FORMAT = TextFormat(
         "threads": r"MPI tasks x (\d+) OpenMP threads",
         "size": r"^Loop time of \S+ on \d+ procs for (.*)$",
     },
-    starts=_LOOP, time="Loop time", problem=("atoms", "steps"), finish=_finish,
+    starts=_LOOP, time="Loop time", problem=("pair?", "atoms", "steps"), finish=_finish,
 )  # fmt: skip
 # Since then it is the product with threads, and ranks stand by themselves.
 _OLD = replace(

@@ -1,6 +1,16 @@
 """NWChem: standard output; wall-clock time of all tasks together and of each."""
 
-from analysis.readers.merits.output import Merit, TextFormat
+from analysis.readers.merits.output import Merit, Output, TextFormat
+
+# What it computes, in the order of its titles.
+_MODULE = r"^ {9,}NWChem (?!Input )(?P<name>[A-Z].*?)(?: Module)?\s*$"
+
+
+def _finish(output: Output) -> None:
+    """Name the modules that ran: the same molecule by another method is another problem."""
+    names = dict.fromkeys(match["name"] for _, match in output.find(_MODULE))
+    output.facts["modules"] = "+".join(names)
+
 
 FORMAT = TextFormat(
     engine="nwchem", tool="NWChem", marks=(b"Northwest Computational Chemistry Package",),
@@ -16,6 +26,8 @@ FORMAT = TextFormat(
     facts={
         "version": r"Northwest Computational Chemistry Package \(NWChem\) (\S+)",
         "ranks": r"^ *nproc +=? +(\d+)",
+        "atoms": r"^ *No\. of atoms +: +(\d+)|^ *atoms +=? +(\d+)",
+        "functions": r"^ *AO basis - number of functions: +(\d+)|^ *functions +=? +(\d+)",
     },
-    time="Total wall",
+    time="Total wall", problem=("modules", "atoms", "functions"), finish=_finish,
 )  # fmt: skip
