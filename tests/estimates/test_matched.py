@@ -72,6 +72,21 @@ def test_matched__up_to_rests_on_the_largest_cell_with_a_bound_on_one_side(tmp_p
     assert "largest of 4 cells" in found.compared
 
 
+@pytest.mark.parametrize("aggregate", ["all", "max", "min"])
+def test_matched__cells_that_share_a_run_are_refused(tmp_path: Path, aggregate: str) -> None:
+    """One slow run of b makes a, c, d and e all look faster: four cells by their number, one by what varies."""
+    rows = [
+        row
+        for link, seconds in (("b", 150.0), ("a", 100.0), ("c", 101.0), ("d", 99.0), ("e", 100.5))
+        for row in repeats([seconds], "elapsed", interconnect=link, order=-1)
+    ]
+    text = CLAIM.format(quantity="speedup", value=1).replace("treatment: a", "treatment: [a, c, d, e]")
+    part = replace(campaign([*rows, *repeats([1.0], valid=False, order=99)]), matched=("interconnect",))
+    found = verdict(claim(tmp_path, f"{text}aggregate: {aggregate}\n"), part)
+    assert found.verdict == "not tested"
+    assert "4 of them share the run" in found.reason
+
+
 def test_matched__at_worst_rests_on_the_least_cell(tmp_path: Path) -> None:
     text = CLAIM.format(quantity="speedup", value=1) + "aggregate: min\n"
     part = replace(campaign(cells(2, 4, 8, 16)), matched=("nodes", "ranks"))

@@ -11,6 +11,7 @@ seen above it in at most half of all cases, so the bound is that of the median.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from scipy.stats import combine_pvalues
 
 from analysis.base.words import Level
 from analysis.estimates import stats
+from analysis.estimates.campaign import NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Question
 from analysis.estimates.stats import LEVEL, Equivalence, Estimate
@@ -32,7 +34,8 @@ EXTREMES = {"max": "largest", "min": "least"}  # cells, by what a question takes
 def matched(question: Question, found: Sequence[Finding], factors: Sequence[str]) -> list[Finding]:
     """Put findings that differ in some factors alone into one: their median, with an interval over cells.
 
-    Of "up to" and "at worst" their extreme, with a bound on one side.
+    Of "up to" and "at worst" their extreme, with a bound on one side. Cells that share a run raise
+    `NotCoveredError`.
     """
     if not factors or question.quantity not in _QUANTITIES:
         return list(found)
@@ -44,6 +47,7 @@ def matched(question: Question, found: Sequence[Finding], factors: Sequence[str]
 
 
 def _one(question: Question, group: Sequence[Finding], factors: Sequence[str]) -> Finding:
+    _apart(group)
     values = sorted(one.estimate.value for one in group)
     which = EXTREMES.get(question.aggregate, "median")
     listed = ", ".join(f"{value:.3g}" for value in values[:_SHOWN])
@@ -65,6 +69,16 @@ def _one(question: Question, group: Sequence[Finding], factors: Sequence[str]) -
         stratum={name: level for name, level in first.stratum.items() if name not in factors},
         confounded=next((one.confounded for one in group if one.confounded), None),
     )
+
+
+def _apart(group: Sequence[Finding]) -> None:
+    """Refuse cells that share a run: one slow baseline lifts the ratios of all its cells at once."""
+    count = Counter(run for one in group for run in set(one.runs))
+    shared = sorted(run for run, cells in count.items() if cells > 1)
+    if shared:
+        raise NotCoveredError(
+            f"{len(group)} cells are no independent ones: {count[shared[0]]} of them share the run {shared[0]}"
+        )
 
 
 def _extreme(values: Sequence[float], largest: bool, level: float = LEVEL) -> Estimate:
