@@ -266,17 +266,22 @@ def _gained(claim: Claim, x: Array, y: Array) -> str:
 
 
 OWN = "a ratio, days shared, each side with its own day effect"
+STRONG = f"{OWN} of 40 %"
 
 
 def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6, 10)) -> Iterator[Row]:
     """Count hits where the day does as much as the scatter of runs, 10 %; 12 runs per side."""
     for count in counts:
         day = np.arange(12) * count // 12
-        for name in ("a median", "a ratio, days shared", OWN):
+        for name in ("a median", "a ratio, days shared", OWN, STRONG):
             with_days, without = [], []
             for _ in range(rounds):
                 effects = np.exp(rng.normal(0, 0.1, (3, count)))
-                own = effects[1:] if name == OWN else np.ones((2, count))
+                own = (
+                    effects[1:] ** (4 if name == STRONG else 1)
+                    if name in (OWN, STRONG)
+                    else np.ones((2, count))
+                )
                 x, y = (even(rng, (12,)) * (effects[0] * side)[day] for side in own)
                 if name == "a median":
                     with_days.append(stats.median(x, day))
@@ -299,8 +304,8 @@ def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6,
 
 
 def _between(count: int) -> float:
-    """Return what an interval over some days says to cover of any day."""
-    return min(1 - 2.0 ** (1 - count), 0.95)
+    """Return what an interval over some days says to cover of any day, whose effect is normal."""
+    return 0.95 if count > 1 else 0.0
 
 
 def _held(found: Sequence[Estimate]) -> float:
@@ -384,8 +389,8 @@ RULES: dict[str, tuple[str, Rule]] = {
     ),
     "Days": (
         "Runs scatter by 10 % within a day, and days scatter as much. If all runs have the same day, the "
-        "interval does not cover the difference between days. With two to five days it is the range of "
-        "these days, and contains the value of another day only as often as such a range does.",
+        "interval does not cover the difference between days. With two to five days it includes Student's "
+        "interval of the days' values, which takes the effects of days to be normal.",
         days,
     ),
     "False discoveries": (

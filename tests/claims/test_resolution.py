@@ -153,7 +153,7 @@ def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:
     assert got.arithmetic.endswith("; by days 2; over 6 days, each of which counts once")
     got = verdict(ask(tmp_path), campaign([*fast, *runs(days[:5], slow[:5], "b")]))
     assert got.arithmetic.endswith(
-        "; both sides ran on 4 days, and 2 runs are from others: between days only 88 % is covered"
+        "; both sides ran on 4 days, and 2 runs are from others: few to stand for other days"
     )
 
 
@@ -161,7 +161,7 @@ def test_days__a_few_are_said_with_what_they_cover(tmp_path: Path) -> None:
     days = [f"2026-03-0{day}T10:00" for day in (1, 2, 2, 1, 1, 2)]
     got = verdict(ask(tmp_path), campaign([*runs(days, list(SIX), "a"), *runs(days, list(2 * SIX), "b")]))
     assert (got.verdict, got.level, got.days) == ("holds", 0.95, 2)
-    assert got.arithmetic.endswith("; all runs are from 2 days: between days only 50 % is covered")
+    assert got.arithmetic.endswith("; all runs are from 2 days: few to stand for other days")
 
 
 def test_resolve__in_that_session_one_of_many_disagrees_by_chance_too(tmp_path: Path) -> None:

@@ -91,11 +91,13 @@ def jobs(values: Sequence[float], days: Sequence[int]) -> pd.DataFrame:
 
 
 def test_ratio_of__pairs_of_jobs_hold_the_ratio_of_each_day() -> None:
-    """Ratios 1.1, twenty times, on a day and 0.8, once, on the next: the second day makes the low end."""
+    """Ratios 1.1, twenty times, on a day and 0.8, once, on the next: days that disagree settle nothing."""
     bottom, days = 2.0 ** np.arange(21), [1] * 20 + [2]
     top = bottom * [*[1.1] * 20, 0.8]
     found, _ = differences.ratio_of("elapsed", jobs(top, days), jobs(bottom, days)[::-1])
-    assert (found.value, found.low, found.high) == pytest.approx((1.1, 0.8, 1.1))
+    assert found.value == pytest.approx(1.1)
+    assert found.low < 0.8
+    assert found.high > 1.1
     assert found.days == (2,)
 
 

@@ -74,7 +74,7 @@ def test_matched__up_to_rests_on_the_largest_cell_with_a_bound_on_one_side(tmp_p
 
 @pytest.mark.parametrize("aggregate", ["all", "max", "min"])
 def test_matched__cells_that_share_a_run_are_refused(tmp_path: Path, aggregate: str) -> None:
-    """One slow run of b makes a, c, d and e all look faster: four cells by their number, one by what varies."""
+    """One slow run of b makes a, c, d and e all look faster: four cells, and one run that varies."""
     rows = [
         row
         for link, seconds in (("b", 150.0), ("a", 100.0), ("c", 101.0), ("d", 99.0), ("e", 100.5))

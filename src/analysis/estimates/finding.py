@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.base.words import Level, percent
+from analysis.base.words import Level
 from analysis.estimates import stats
-from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
 from analysis.schema.factors import BRIEF, labelled, level_name
 
@@ -229,13 +228,13 @@ def days_said(estimate: Estimate) -> str:
         return "all runs are from one day: between days is not covered"
     if not days[0]:
         return "the groups share no day: between days is not covered"
-    covered = f"only {percent(range_level(days[0]))} is" if days[0] > 1 else "is not"
+    covered = "few to stand for other days" if days[0] > 1 else "between days is not covered"
     runs = f"all runs are from {days[0]} days"
     if beside:
         plural = "s" if days[0] > 1 else ""
         other = "1 run is from another" if beside == 1 else f"{beside} runs are from others"
         runs = f"both sides ran on {days[0]} day{plural}, and {other}"
-    return f"{runs}: between days {covered} covered"
+    return f"{runs}: {covered}"
 
 
 def group_name(factor: str, part: pd.DataFrame) -> str:

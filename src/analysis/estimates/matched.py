@@ -77,7 +77,7 @@ def _apart(group: Sequence[Finding]) -> None:
     shared = sorted(run for run, cells in count.items() if cells > 1)
     if shared:
         raise NotCoveredError(
-            f"{len(group)} cells are no independent ones: {count[shared[0]]} of them share the run {shared[0]}"
+            f"{len(group)} cells are not independent: {count[shared[0]]} of them share the run {shared[0]}"
         )
 
 

@@ -1,6 +1,7 @@
 """Statistics of claims: medians with their intervals, equivalence and trend.
 
-Nothing here assumes a normal distribution: run times on shared machines are skewed and often bimodal. All
+Nothing but the effects of a few days is taken to be normal: run times on shared machines are skewed and often
+bimodal. All
 functions take plain arrays of repeats, and the measuring day of each where it is known.
 """
 
@@ -37,6 +38,7 @@ SEED = 20_140_701
 # A run whose measuring day is not known.
 NO_DAY = -1
 _TINY = 1e-9
+_LARGEST = 700.0  # an exponent whose power is still a number
 _EXACT = 8  # runs of the smaller group, up to which ranks without ties have an exact p-value
 
 
@@ -174,7 +176,8 @@ def of_medians(
     left out. Groups with six or more days each that share fewer count one repeat per day. The same holds for
     two groups that share no day, for more groups that share none if one has a single day, and for groups if
     one of them ran mostly on a day that the others lack. In all other cases the interval is that of the runs,
-    widened to include the function of each day that all groups have.
+    widened to include the function of each day that all groups have. Of two to five such days it also
+    includes Student's interval of their values: what a day does to one group alone is in all its runs.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
     kept = [np.isfinite(sample) for sample in samples]
@@ -269,7 +272,7 @@ def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Se
         ]
         return _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(values))
     together = replace(_of_runs(function, values, (len(common),)), beside=beside)
-    return _widened(together, of_day, LEVEL)
+    return _widened(together, of_day, LEVEL, sampled=len(common) > 1)
 
 
 def _elsewhere(common: Sequence[int], label: Array) -> bool:
@@ -283,13 +286,31 @@ def covers_days(days: int) -> bool:
     return days >= MIN_REPEATS
 
 
-def _widened(together: Estimate, of_day: Sequence[float], level: float) -> Estimate:
-    """Widen the interval of all runs to hold the values of a few days."""
+def _widened(together: Estimate, of_day: Sequence[float], level: float, *, sampled: bool = False) -> Estimate:
+    """Widen the interval of all runs to hold the values of a few days.
+
+    Days that are `sampled` stand for other days: then it also holds Student's interval of their values.
+    """
     runs = together.at(level)
-    low, high = min([runs.low, *of_day]), max([runs.high, *of_day])
+    ends = [*of_day, *(_student(of_day, level) if sampled else ())]
+    again = partial(_widened, together, of_day, sampled=sampled)
     return replace(
-        runs, low=low, high=high, beside=together.beside, again=partial(_widened, together, of_day)
+        runs, low=min([runs.low, *ends]), high=max([runs.high, *ends]), beside=together.beside, again=again
     )
+
+
+def _student(values: Sequence[float], level: float) -> Sequence[float]:
+    """Return the ends of Student's interval of a mean, of logarithms where all values are positive.
+
+    The only place where a distribution is taken to be normal: no interval of two to five values reaches 95 %
+    for every one.
+    """
+    ratios = min(values) > 0
+    sample = np.log(values) if ratios else np.asarray(values)
+    middle, count = float(np.mean(sample)), len(sample)
+    half = float(special.stdtrit(count - 1, (1 + level) / 2) * np.std(sample, ddof=1) / math.sqrt(count))
+    ends = (middle - half, middle + half)
+    return [math.exp(min(end, _LARGEST)) for end in ends] if ratios else ends
 
 
 @dataclass(frozen=True, slots=True)
