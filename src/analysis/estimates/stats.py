@@ -1,8 +1,7 @@
 """Statistics of claims: medians with their intervals, equivalence and trend.
 
-Nothing but the effects of a few days is taken to be normal: run times on shared machines are skewed and often
-bimodal. All
-functions take plain arrays of repeats, and the measuring day of each where it is known.
+Nothing but the effects of a few days is taken to be normal: run times on shared machines are skewed and
+often bimodal. All functions take plain arrays of repeats, and the measuring day of each where it is known.
 """
 
 from __future__ import annotations
