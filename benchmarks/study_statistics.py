@@ -277,11 +277,7 @@ def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6,
             with_days, without = [], []
             for _ in range(rounds):
                 effects = np.exp(rng.normal(0, 0.1, (3, count)))
-                own = (
-                    effects[1:] ** (4 if name == STRONG else 1)
-                    if name in (OWN, STRONG)
-                    else np.ones((2, count))
-                )
+                own = effects[1:] ** {OWN: 1, STRONG: 4}.get(name, 0)
                 x, y = (even(rng, (12,)) * (effects[0] * side)[day] for side in own)
                 if name == "a median":
                     with_days.append(stats.median(x, day))
