@@ -58,6 +58,32 @@ def test_link__a_release_changes_its_links_and_no_file_of_the_user(
     assert home.link(base) == []
 
 
+def test_init__a_makefile_of_an_earlier_release_follows_the_installed_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = home.init(tmp_path / "mine")
+    makefile, now = base / "Makefile", (base / "Makefile").read_text()
+    targets = (base / home.TARGETS).read_text().partition("\n")[2]
+    old = "# `make report` builds results/site/index.html, `make lab` opens the notebooks.\n" + targets
+    makefile.write_text(old)
+    assert cli.main(["init", str(base)]) == 0
+    assert makefile.read_text() == now
+    assert capsys.readouterr().out == f"{base}: the links are those of the installed Benchbook\n"
+    # What a user changed stays, and the user is told.
+    makefile.write_text(old + "\nmine:\n")
+    assert cli.main(["init", str(base)]) == 0
+    assert makefile.read_text() == old + "\nmine:\n"
+    assert "Makefile is yours: to follow each release, let it `include workflow" in capsys.readouterr().out
+    # Its targets are those of the release; without the links it says what to do.
+    makefile.write_text(now)
+    plan = subprocess.run(("make", "-n", "lab"), cwd=base, capture_output=True, text=True, check=True).stdout
+    assert "--if-changed --cores all --one-line --whole --ri evidence" in plan
+    (base / home.TARGETS).unlink()
+    broken = subprocess.run(("make", "report"), cwd=base, capture_output=True, text=True, check=False)
+    assert broken.returncode == 2
+    assert broken.stdout == "the links to Benchbook are broken: run benchbook init .\n"
+
+
 def test_link__leaves_the_repository_alone() -> None:
     assert home.link(ROOT) == []
 

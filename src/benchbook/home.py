@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import analysis
@@ -46,25 +47,17 @@ _CONFIG = """\
 campaigns: []
 reports: {}
 """
-_MAKEFILE = """\
-# `make report` builds results/site/index.html, `make lab` opens the notebooks.
-PYTHON ?= python3
-BIN := $(shell $(PYTHON) -c 'import os, sys; print(os.path.dirname(sys.executable))')
-export PATH := $(BIN):$(PATH)
+TARGETS = "workflow/scripts/project.mk"
+_MAKEFILE = f"""\
+# `make report` builds results/site/index.html, `make lab` opens the notebooks. The targets are those of the
+# installed Benchbook; add your own below.
+include {TARGETS}
 
-.PHONY: report lab found
-report: found
-\t@$(PYTHON) workflow/scripts/snakemake_local.py --cores all --one-line --whole --show-failed-logs --ri
-\t@echo results/site/index.html
-
-lab: found
-\t@$(PYTHON) workflow/scripts/snakemake_local.py --if-changed --cores all --one-line --whole --ri evidence
-\t@$(PYTHON) -m jupyterlab notebooks/00-start.ipynb
-
-found:
-\t@$(PYTHON) -c 'import benchbook' 2>/dev/null || \\
-\t  { echo "$(PYTHON) has no Benchbook: activate its environment, or set PYTHON"; exit 1; }
+{TARGETS}:
+\t@echo "the links to Benchbook are broken: run benchbook init ."; exit 1
 """
+# What earlier releases wrote, which had the targets in it: the beginnings of sha256.
+_OLD_MAKEFILES = ("738d807f04a1258b", "30195e463c33f442", "cb26d721b3b77707")
 _README = """\
 # {name}
 
@@ -147,7 +140,8 @@ def init(folder: str | Path) -> Path:
     Returns
     -------
     Path
-        The folder. Of one that is a project only the links are brought up to the installed release.
+        The folder. Of one that is a project only the links are brought up to the installed release, and a
+        Makefile that an earlier release wrote, unless it was changed.
 
     Raises
     ------
@@ -158,6 +152,9 @@ def init(folder: str | Path) -> Path:
     snakefile = base / _MARK
     if snakefile.is_file() and "benchbook.home" in snakefile.read_text(encoding="utf-8"):
         link(base)
+        makefile = base / "Makefile"
+        if makefile.is_file() and sha256(makefile.read_bytes()).hexdigest()[:16] in _OLD_MAKEFILES:
+            makefile.write_text(_MAKEFILE, encoding="utf-8")
         return base
     if base.exists() and (not base.is_dir() or any(base.iterdir())):
         raise ConfigError.at(str(folder), 0, "is not empty", "give a new folder; nothing was changed")

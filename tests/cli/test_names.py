@@ -64,6 +64,15 @@ def test_list__every_kind_has_names_and_titles(
         (["findings", "x", "--topci", "y"], "is '--topic' meant?"),
         (["list", "reports", "--topic", "y"], "--topic is an option of verdicts, findings, claim"),
         (["import", "x", "--as", "y", "--set", "a=1", "b=2"], "repeat it, as in --set a=1 --set b=2"),
+        (
+            ["verdicts", "--campaign", "vm-hpcg", "foo"],
+            "'foo' has no option before it: repeat it, as in --campaign vm-hpcg --campaign foo",
+        ),
+        (["verdicts", "lsdyna2014"], "'lsdyna2014' has no option before it: write --report lsdyna2014"),
+        (
+            ["import", "my", "results", "--as", "y"],
+            "'results' is one word too many: benchbook import takes DIR; a name with spaces needs quotes",
+        ),
     ],
 )
 def test_usage__the_nearest_word_is_named_in_one_line(

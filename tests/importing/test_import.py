@@ -83,6 +83,32 @@ def test_import__a_run_that_a_lost_worker_began_or_wrote_is_written_once(
     assert imported(tmp_path / "tree") == once
 
 
+def test_import__a_run_on_one_node_lacks_no_interconnect(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (ROOT / "tests/data/mpip/mix_350.mpiP").read_text().splitlines(keepends=True)
+    places = [i for i, line in enumerate(lines) if line.startswith("@ MPI Task Assignment")]
+    for name, many in (("one", 1), ("two", 2)):
+        said = lines.copy()
+        for rank, i in enumerate(places):
+            said[i] = f"@ MPI Task Assignment      : {rank} node{rank % many}\n"
+        (tmp_path / "tree" / name).mkdir(parents=True)
+        (tmp_path / "tree" / name / "app.mpiP").write_text("".join(said))
+    for names, shown in (("one", ""), ("one two", "1")):
+        tree = tmp_path / names.replace(" ", "-")
+        for name in names.split():
+            shutil.copytree(tmp_path / "tree" / name, tree / name)
+        assert cli.main(["import", str(tree), "--as", "mine", "--yes"]) == 0
+        rows = [
+            line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("interconnect")
+        ]
+        assert [row[-1] for row in rows] == ([shown] if shown else [])
+        said_hardware = (project / "config/campaigns/mine.yaml").read_text()
+        assert ("network unknown" in said_hardware) == bool(shown)
+        shutil.rmtree(project / "data/raw/mine")
+        (project / "config/campaigns/mine.yaml").unlink()
+
+
 def test_import__folders_and_slurm_give_the_factors_that_we_wrote_down(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:

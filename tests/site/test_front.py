@@ -50,7 +50,7 @@ def test_card__is_the_verdict_its_number_what_it_rests_on_and_the_price(tmp_path
     assert card(text, 1) == (
         "Is InfiniBand worth it? The report: “FDR InfiniBand is 4.5 times faster than 10GbE” "
         "✕ does not hold Speed-up 0.98× [0.95, 1.02] The runs do not show what the report claims. "
-        "Rests on 12 runs of our own, on the same hardware and software. "
+        "Rests on 12 measured runs, on the same hardware and software. "
         "Settling it: 12 runs, 192.5 node hours. Evidence All 6 claims"
     )
     assert "No run here can test this sentence. Rests on the report's own numbers." in card(text, 2).replace(

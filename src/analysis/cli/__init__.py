@@ -20,7 +20,7 @@ FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 _AS_JSON: dict[str, Any] = {"dest": "as_json", "action": "store_true"}
 _INTERNAL = "stage"  # the command that rules call, which no list names
 _WRONG = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)|unrecognized arguments: (-\S+)")
-_SECOND = re.compile(r"unrecognized arguments: (\w+=[^ ]+)")
+_LEFT = re.compile(r"unrecognized arguments: ([^ -]\S*)")
 CAMPAIGN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # what a campaign may be called
 
 
@@ -95,9 +95,30 @@ class _Parser(argparse.ArgumentParser):
             choices = [one for one in re.findall(r"[\w-]+", wrong[2]) if one != _INTERNAL]
             meant = _nearest(wrong[1], choices)
             message = f"{wrong[1]!r} is unknown{meant}; choose from {', '.join(choices)}"
-        elif again := _SECOND.search(message):
-            message = f"{again[1]!r} has no option before it: repeat it, as in --set a=1 --set b=2"
+        elif left := _LEFT.search(message):
+            message = self._left_over(left[1])
         self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the words for what an error says of them."""
+        self._given = list(sys.argv[1:] if args is None else args)
+        return super().parse_args(args, namespace)
+
+    def _left_over(self, word: str) -> str:
+        """Say what to do with a word that no argument takes: name its option, or repeat the last one."""
+        choices = next(self.commands()).choices
+        command = next(choices[name] for name in self._given if name in choices)
+        options = {one.option_strings[-1]: one for one in command._actions if one.option_strings}
+        for name, one in options.items():
+            if word in getattr(one, "completer", list)():
+                return f"{word!r} has no option before it: write {name} {word}"
+        before = self._given[: self._given.index(word)]
+        last = next((name for name in reversed(before) if name in options), "")
+        if isinstance(options.get(last), argparse._AppendAction):
+            return f"{word!r} has no option before it: repeat it, as in {last} {before[-1]} {last} {word}"
+        taken = ", ".join(one.metavar or one.dest for one in command._actions if not one.option_strings)
+        takes = f"takes {taken}" if taken else "takes options only"
+        return f"{word!r} is one word too many: {command.prog} {takes}; a name with spaces needs quotes"
 
     def _with_option(self, option: str) -> list[str]:
         """Return the commands that have an option."""

@@ -19,7 +19,7 @@ from analysis.importing import make, write
 from analysis.importing.draft import Draft
 from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
 from analysis.importing.plan import ImportPlan, record
-from analysis.importing.resolution import NEEDED, missing
+from analysis.importing.resolution import NEEDED, lacks, missing
 from analysis.importing.table import read_table
 from analysis.importing.writing import README, power_entries
 from analysis.provenance import manifest
@@ -211,9 +211,11 @@ def _factor_rows(runs: Sequence[Draft]) -> list[list[str]]:
     for name in names:
         values = [draft.application if name == "application" else draft.value(name) for draft in runs]
         levels = Counter(str(value) for value in values if value is not None)
+        lacking = sum(lacks(draft, name) for draft in runs) if name != "application" else 0
         if not levels:
-            if name in NEEDED:
-                rows.append([name, "-", f"not known: give --set {name}=...", f"all {len(runs)}"])
+            if name in NEEDED and lacking:
+                some = f"all {lacking}" if lacking == len(runs) else str(lacking)
+                rows.append([name, "-", f"not known: give --set {name}=...", some])
             continue
         order = sorted(
             levels,
@@ -221,7 +223,6 @@ def _factor_rows(runs: Sequence[Draft]) -> list[list[str]]:
         )
         listed = ", ".join(order[:_LEVELS])
         listed += f" and {len(order) - _LEVELS} more" if len(order) > _LEVELS else ""
-        lacking = sum(value is None for value in values)
         remedy = f": --set {name}=... or --table" if name in NEEDED else ""
         rows.append([name, listed, _sources(name, runs), f"{lacking}{remedy}" if lacking else ""])
     return rows

@@ -22,10 +22,17 @@ from analysis.measure.outline import Outline, Wanted, applications, by_hand, cas
 
 
 def new_project(folder: str) -> int:
-    """Write a new project and say what comes next."""
-    from benchbook.home import init  # the package that users import knows this one, not the other way
+    """Write a new project and say what comes next; bring one that is there up to the installed release."""
+    from benchbook.home import TARGETS, init  # the package that users import knows this one
 
-    base = init(folder)
+    base, makefile = Path(folder), Path(folder) / "Makefile"
+    there = makefile.is_file()
+    init(folder)
+    if there:
+        print(f"{base}: the links are those of the installed Benchbook")
+        if TARGETS not in makefile.read_text(encoding="utf-8"):
+            print(f"{makefile} is yours: to follow each release, let it `include {TARGETS}`")
+        return FINE
     print(f"{base}: a project of your own. Next:\n\n  cd {shlex.quote(str(base))}")
     print("  benchbook import FOLDER --as NAME    # or: benchbook new-campaign NAME\n  make report")
     return FINE

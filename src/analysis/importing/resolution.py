@@ -360,7 +360,13 @@ def _order(draft: Draft) -> tuple[Any, ...]:
 
 def missing(draft: Draft) -> Iterator[str]:
     """Name the factors without which a run can hardly be compared."""
-    return (name for name in NEEDED if draft.value(name) in (None, ""))
+    return (name for name in NEEDED if lacks(draft, name))
+
+
+def lacks(draft: Draft, name: str) -> bool:
+    """Tell whether a factor of a run is not known; a run on one node uses no link."""
+    needed = name != "interconnect" or draft.value("nodes") != 1
+    return needed and draft.value(name) in (None, "")
 
 
 def executed(draft: Draft) -> dict[str, Any]:

@@ -287,7 +287,8 @@ def _declaration(plan: ImportPlan) -> str:
     nodes = [draft.value("nodes") for draft in runs if draft.value("nodes")]
     most = max(nodes, default=0)
     known = [f"up to {most} nodes" if most > 1 else "1 node"] if most else []
-    for name, word in (("cpu", "CPU"), ("interconnect", "network")):
+    words = {"cpu": "CPU", "interconnect": "network"}
+    for name, word in list(words.items())[: 1 if most == 1 else 2]:  # on one node no link is used
         levels = sorted({str(draft.value(name)) for draft in runs if draft.value(name)})
         known.append(f"{word} {', '.join(levels[:4]) or 'unknown'}")
     applications = sorted({draft.application for draft in runs})
