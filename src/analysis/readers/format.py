@@ -47,8 +47,8 @@ class Format:
         The figure that counts for a run of the application, unless ``config/applications`` says otherwise.
     problem
         Names of the facts that identify a result's problem: two runs that agree in all of them solve the same
-        problem. Without any, runs are comparable only within one input file. A name with ``?`` is of a fact
-        that a part of the outputs states.
+        problem. Without any, runs are comparable only within one input file. A name ends in ``?`` if only
+        a part of the outputs states its fact.
     """
 
     engine: str
