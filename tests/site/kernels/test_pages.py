@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,36 @@ def test_server__what_is_no_order_costs_no_other_its_answer(
             wrong = {"before": "analysis.cli.stages:foreseen", "given": {"words": ["no stage"]}}
             assert "see the log" in str(ask(order | wrong, log.fileno(), str(server)))
             assert ask(order, log.fileno(), str(server)) == ""
+
+
+@pytest.mark.parametrize("lack", ["fork", "pipe"])
+def test_server__without_a_process_or_a_file_for_an_order_it_answers_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lack: str
+) -> None:
+    """`None` is the answer of no server: whoever asked then does it by itself."""
+    monkeypatch.chdir(tmp_path)
+    answers: list[str | None] = []
+
+    def client() -> None:
+        order = {"prepared": False, "function": "builtins:print", "given": {}, "cwd": "."}
+        with (tmp_path / "log").open("wb") as log:
+            answers.append(ask(order, log.fileno(), "s"))
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind("s")
+        listener.listen()
+        ours = server_module._Server(listener)
+        for refused in (True, False):
+            with monkeypatch.context() as patch:
+                if refused:
+                    patch.setattr(os, lack, lambda: (_ for _ in ()).throw(BlockingIOError(11, "no more")))
+                asking = threading.Thread(target=client)
+                asking.start()
+                until = time.monotonic() + 30
+                while asking.is_alive() and time.monotonic() < until:
+                    ours.answer(0.05)
+                asking.join(1)
+    assert answers == [None, ""]
 
 
 UNTOLD = (

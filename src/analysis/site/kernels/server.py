@@ -15,6 +15,7 @@ import selectors
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from analysis.base.errors import BenchbookError
 from analysis.base.files import refusal
 from analysis.site.kernels import PageError
 
+_PAUSE = 0.05  # s
 PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
 # Modules of stages and notebooks, imported once here instead of once each; those of datasets are needed
 # first. A function behind a colon is called: what it keeps would be made once each, too. Not the inline
@@ -177,6 +179,17 @@ def _work(order: dict[str, Any], log: int, reply: int) -> None:
         os._exit(0)
 
 
+def _fork() -> tuple[int, int, int]:
+    """Fork; return the new process, 0 in itself, and the two ends of a pipe for its answer."""
+    read, write = os.pipe()
+    try:
+        return os.fork(), read, write
+    except OSError:
+        os.close(read)
+        os.close(write)
+        raise
+
+
 class _Server:
     """Forks a process for each order, which lives as long as the client waits."""
 
@@ -217,7 +230,11 @@ class _Server:
                 self._end(order)
 
     def _accept(self) -> None:
-        order = _Order(self.listener.accept()[0])
+        try:
+            order = _Order(self.listener.accept()[0])
+        except OSError:  # no file left for it: it waits until an order has ended
+            time.sleep(_PAUSE)
+            return
         self.orders.append(order)
         self._waits.register(order.connection, selectors.EVENT_READ, lambda: self._read(order))
 
@@ -245,9 +262,13 @@ class _Server:
         with contextlib.suppress(Exception, SystemExit):
             if "before" in asked:
                 _named(asked["before"])(cwd=asked["cwd"], **asked["given"])
-        order.answer, write = os.pipe()
-        order.worker = os.fork()
-        if not order.worker:
+        try:
+            worker, read, write = _fork()
+        except OSError:  # no process or file is left: whoever asked does it without this server
+            self._end(order)
+            return
+        order.worker, order.answer = worker, read
+        if not worker:
             os.setpgid(0, 0)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._waits.close()
