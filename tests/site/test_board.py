@@ -41,9 +41,9 @@ def test_board__counts_are_those_of_the_mock(board: scoreboard.Board) -> None:
 
 def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None:
     assert board.sentence == (
-        "Of 38 claims 1 is contradicted by the report's own figures; 25 were tested on the same hardware and "
-        "software (11 shown, 3 shown in part, 7 not shown, 4 not clear); 1 by the report's own arithmetic "
-        "only (1 consistent); "
+        "Of 38 claims, 1 is contradicted by the report's own figures; 25 were tested on the same hardware "
+        "and software (11 shown, 3 shown in part, 7 not shown, 4 not clear); 1 by the report's own "
+        "arithmetic only (1 consistent); "
         "1 on synthetic files (1 recovered); 10 were not tested."
     )
 
@@ -53,7 +53,7 @@ def test_board__sentence_of_a_self_test() -> None:
         one(claim=c, evidence="synthetic", verdict=v) for c, v in (("a", "recovered"), ("b", "not tested"))
     ]
     assert scoreboard.board(told).sentence == (
-        "Of 2 claims 1 was tested on synthetic files (1 recovered); 1 was not tested."
+        "Of 2 claims, 1 was tested on synthetic files (1 recovered); 1 was not tested."
     )
 
 
@@ -63,7 +63,7 @@ def test_board__sentence_of_one_claim() -> None:
     assert scoreboard.board(shown).sentence == f"The only claim {said}"
     looked_up = one(claim="b", evidence="published", verdict="a source confirms it", distance="looked-up")
     assert scoreboard.board([*shown, looked_up]).sentence == (
-        f"Of 1 claim 1 {said} 1 more was looked up (1 confirmed by a source)."
+        f"Of 1 claim, 1 {said} 1 more was looked up (1 confirmed by a source)."
     )
 
 
@@ -84,8 +84,8 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
     ]
     board = scoreboard.board(found, [judged, own])
     assert board.sentence == (
-        "Of 8 claims 1 is contradicted by the report's own figures; 1 was tested at another scale (1 shown); "
-        "6 were not tested. "
+        "Of 8 claims, 1 is contradicted by the report's own figures; 1 was tested at another scale (1 shown)"
+        "; 6 were not tested. "
         "1 more was looked up (1 confirmed by a source)."
     )
     rows = {row.claim.claim: row for group in board.groups for row in group.rows}
@@ -98,7 +98,7 @@ def test_sentence__tells_a_direction_from_the_whole_claim() -> None:
     direction = one(claim="b", verdict="seen", distance="scaled")
     smaller = one(claim="c", verdict="seen, smaller", distance="scaled")
     board = scoreboard.board([whole, direction, smaller])
-    assert board.sentence == "Of 3 claims 3 were tested at another scale (1 shown, 2 shown in part)."
+    assert board.sentence == "Of 3 claims, 3 were tested at another scale (1 shown, 2 shown in part)."
 
 
 def test_board__the_nearest_leads_then_the_class() -> None:

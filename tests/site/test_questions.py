@@ -101,5 +101,6 @@ def test_question__page_begins_with_the_answer_of_its_card(tmp_path: Path) -> No
         "✕ does not hold Speed-up 0.98× [0.95, 1.02] "
         "The runs do not show what the report claims. the sentence. "
         "Rests on 12 measured runs, on the same hardware and software. Settling it: 12 runs. "
-        "Of 6 claims 5 were tested on the same hardware and software (2 shown, 1 shown in part, 1 not shown, "
+        "Of 6 claims, 5 were tested on the same hardware and software (2 shown, 1 shown in part, 1 not "
+        "shown, "
     )

@@ -113,7 +113,6 @@ QUERIES = [
     ("message size distribution", "messages.html"),
     ("reproduce a result", "docs/campaigns.html#verify"),
     ("which interconnect for OpenFOAM", "openfoam-scaling.html"),
-    ("how is energy measured", "docs/power.html"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),

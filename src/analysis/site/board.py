@@ -283,7 +283,7 @@ _VERBS = {CONTRADICTED: ("is", "are"), "none": ("was", "were")}
 
 
 def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
-    """Say: ``Of 9 claims 1 is contradicted ...; 2 were tested by a model ...; 7 were not tested``.
+    """Say: ``Of 9 claims, 1 is contradicted ...; 2 were tested by a model ...; 7 were not tested``.
 
     Look-ups are counted in a sentence of their own.
     """
@@ -295,7 +295,7 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
     for at, (one, verb) in enumerate(zip(asked, verbs, strict=True)):
         if at == 0 or verb != verbs[at - 1]:
             parts[at] = parts[at].replace(" ", f" {verb[one.total != 1]} ", 1)
-    text = f"Of {counted(total, 'claim')}{judged} {'; '.join(parts)}." if parts else ""
+    text = f"Of {counted(total, 'claim')}{judged}, {'; '.join(parts)}." if parts else ""
     if total == 1 and not apart:
         text = f"The only claim{judged} {parts[0].removeprefix('1 ')}."
     if apart:

@@ -78,7 +78,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         name=campaign.name,
         evidence=campaign.evidence,
         cluster=levels.pop("cluster", ""),
-        description=". ".join([campaign.title, campaign.hardware]),
+        description=". ".join(text[:1].upper() + text[1:] for text in (campaign.title, campaign.hardware)),
         runs=len(runs),
         levels=tuple((label(name), found) for name, found in levels.items() if found),
         failed=tuple(zip(failed["run"], failed["reason"], strict=True)),
