@@ -177,6 +177,8 @@ def test_evaluate__shares_of_mpi_of_gromacs_by_hand(
     assert len(taus(of)) == 9
     assert told[claim].estimate == pytest.approx(median(taus(of))) == pytest.approx(tau)
     assert (told[claim].distance, told[claim].verdict) == ("analogue", "agrees, order of runs not known")
+    # Of the cases that stand for LS-DYNA's, these two are GROMACS's own; the third is OpenSBLI's.
+    assert "in GROMACS, at 1400k-atoms and large, in runs" in told[claim].sentence
 
 
 def test_evaluate__two_of_eight_runs_on_32_nodes_are_mostly_in_mpi(told: dict[str, Verdict]) -> None:

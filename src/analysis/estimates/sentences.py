@@ -134,18 +134,22 @@ class Statement:
     @cached_property
     def given(self) -> Mapping[str, Any]:
         """The campaign's own levels of each factor: of the strata that answer, or as they were selected."""
-        found = {}
-        for name, wanted in (self.question.select or {}).items():
-            levels = wanted if isinstance(wanted, Mapping) else one_or_more(wanted)
-            found[name] = levels if isinstance(levels, Mapping) else [
-                own for level in levels for own in self.campaign.resolve(name, level)
-            ]  # fmt: skip
+        found = {name: self._answering(name, wanted) for name, wanted in (self.question.select or {}).items()}
         strata = [one.stratum for one in self.found if one.stratum]
         for name in strata[0] if strata else ():
             levels = in_order({plain(one[name]) for one in strata})
             if all(map(nameable, levels)) or levels == [""]:
                 found[name] = levels
         return found
+
+    def _answering(self, factor: str, wanted: Any) -> Any:
+        """Return the campaign's own levels that the runs behind the answer have: one may have several."""
+        if isinstance(wanted, Mapping):
+            return wanted
+        levels = [own for level in one_or_more(wanted) for own in self.campaign.resolve(factor, level)]
+        runs, behind = self.campaign.runs, {run for one in self.found for run in one.runs}
+        seen = set(runs.loc[runs["run"].isin(behind), factor]) if len(levels) > 1 else set()
+        return [level for level in levels if level in seen] or levels
 
     @cached_property
     def places(self) -> list[str]:
