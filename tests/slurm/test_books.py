@@ -23,6 +23,7 @@ from .campaigns import (
     RESULT,
     ROOT,
     accounted,
+    begun,
     finish,
     ingest,
     job_of,
@@ -280,6 +281,43 @@ def test_books__a_run_that_outlives_the_shell_of_its_job_is_measured_again(
     found = records(project)
     assert {name: found[name] for name in before} == before
     assert set(found) == {*before, last, f"{last}.failed-1"}
+
+
+def test_books__nobody_waits_for_a_job_whose_end_the_controller_forgot(
+    able: None, project: Path, tmp_path: Path
+) -> None:
+    """It was cancelled just before the controller died, and runs in its books until its limit is over.
+
+    The controller saves its state every few seconds; here it finds the one from before the cancellation.
+    When a node registers, which it does seldom, it looks for jobs that began longer ago than one may take.
+    """
+    use_program(project, "#!/bin/sh\nsleep 600\n", ("minutes: 3", "minutes: 30"))
+    use_factors(project)
+    with SlurmCluster(1, more="BatchStartTimeout=30\nSlurmdTimeout=300\n") as cluster:
+        process = start(cluster, project)
+        job = job_of(begun(process, project))
+        changed = time.time()
+        cluster.run(["scontrol", "update", f"jobid={job}", "timelimit=29"])  # any change is saved
+        state = cluster.base / "state/job_state"
+        until("the saved state", lambda: state.stat().st_mtime > changed, seconds=20)
+        saved = shutil.copytree(cluster.base / "state", tmp_path / "state")
+        os.killpg(process.pid, signal.SIGSTOP)  # it does not see the end that will be forgotten
+        cluster.run(["scancel", job])
+        ask = ["squeue", "-h", "-t", "all", "-o", "%T"]
+        until("its end", lambda: cluster.run(ask).stdout == "CANCELLED\n", seconds=10, every=0.2)
+        cluster.stop_controller("KILL")
+        shutil.copytree(saved, cluster.base / "state", dirs_exist_ok=True)
+        cluster.start_controller()
+        assert cluster.run(["squeue", "-h", "-o", "%A %T"]).stdout.split() == [job, "RUNNING"]
+        os.killpg(process.pid, signal.SIGCONT)
+        status, said = finish(process, 60)
+        until("an empty queue", lambda: cluster.run(["squeue", "-h"]).stdout == "", seconds=10)
+    assert status == 1
+    why = "Slurm's controller was restarted and calls it running, but its node has no such job: it is over"
+    assert f"few: job {job} of {workflow.plan('few', project).runs[0].name}: {why}; cancelled" in said
+    (record,) = records(project).values()
+    assert record["job_id"] == job
+    assert record["reason"].startswith("the job was ended by TERM (cancelled")
 
 
 def batch_steps(cluster: SlurmCluster, jobs_: set[str]) -> list[tuple[float, float]]:

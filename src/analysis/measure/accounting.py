@@ -38,7 +38,7 @@ _CLOCKS = 300.0
 _WRONG_CLOCK = 26 * 3600.0
 # How a job ends by a hand, a limit or a lost node: that says nothing of a run that had ended before.
 _FROM_OUTSIDE = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED", "TIMEOUT"}
-_LATE = 120.0  # s from the start of a job to its first command, where the disk stands still
+LATE = 120.0  # s from the start of a job to its first command, where the disk stands still
 _TURN = 2.0  # s that whole seconds and two clocks make
 _NAMES = {"Comment": "comment", "Cluster": "cluster", "JobName": "job_name"}  # -> key in a record's `slurm`
 _REST = ""  # holds the cells of a row beyond its columns: a job's name can have the separator in it
@@ -378,7 +378,7 @@ def afterwards(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], *, 
         took = end[0] - begin[0]
         if not outside:  # of a later start, by the clock of a node that is ahead
             late = took < ended - own - _TURN
-        elif abs(begin[0] - own) > _LATE:  # the node's clock is another: as long as the run took, by both
+        elif abs(begin[0] - own) > LATE:  # the node's clock is another: as long as the run took, by both
             late = took >= ended - own - _TURN
     return f"{slurm.named_user(state)} at {row['End']}, after this run had ended well" if late else ""
 
@@ -410,7 +410,7 @@ def outlived(record: Mapping[str, Any], row: Mapping[str, Any]) -> float:
     late = ended - max(end)
     if begin and isinstance(own, int | float):
         ahead = own - max(begin)
-        late -= ahead if not 0 <= ahead <= _LATE else max(0.0, ahead - 1)  # a second is none
+        late -= ahead if not 0 <= ahead <= LATE else max(0.0, ahead - 1)  # a second is none
     return late if late > _TURN else 0.0
 
 

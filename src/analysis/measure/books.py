@@ -17,7 +17,7 @@ from pathlib import Path
 
 from analysis.base import files, shell
 from analysis.base.errors import BenchbookError
-from analysis.measure import accounting, attempts, folders, resume, waiting, workflow
+from analysis.measure import accounting, attempts, folders, ghosts, resume, waiting, workflow
 from analysis.measure.accounting import SACCT
 from analysis.provenance import manifest
 
@@ -101,6 +101,7 @@ class Books:
         self._there = set[str]()
         self._asked = time.monotonic()
         self._stuck = list[str]()
+        self._ghosts = ghosts.Ghosts(campaign, base)
         self._stopped = False
         (folders.running(base, campaign) / STOPPED).unlink(missing_ok=True)
 
@@ -109,7 +110,7 @@ class Books:
         if workflow.on_slurm(self._campaign, self._base):
             with kept(self._base, self._campaign, 0) as mine:
                 lines = attempts.started(self._base, self._campaign, self._seen) if mine else []
-            for line in lines:
+            for line in (*lines, *self._ghosts.end()):
                 if line not in self._said:
                     print(line, file=sys.stderr, flush=True)
             self._said = set(lines)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from analysis.base import files, project, shell
 from analysis.base.errors import BenchbookError, ConfigError
-from analysis.base.slurm import NoAnswerError, ask
 from analysis.measure import folders, waiting
-from analysis.measure.workflow import COMMENT, all_runs, on_slurm, plan, sharing
+from analysis.measure.ghosts import Ghosts
+from analysis.measure.workflow import on_slurm, plan, sharing
 
 _LOCK = ".workflow"
 _INTERVAL = 10.0
@@ -87,22 +87,8 @@ def queued(campaign: str, base: Path) -> dict[str, str] | None:
 
     Returns run -> job; None where Slurm does not answer.
     """
-    if not on_slurm(campaign, base) or shutil.which("squeue") is None:
-        return {}
-    # The comment is how the executor names what a job is for.
-    command = ["squeue", "--noheader", "--me", "--format=%A|%k|%Z"]
-    try:
-        listed = ask(command)
-    except NoAnswerError:
-        return None
-    runs = {f"{COMMENT}{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
-    rows = (line.strip().split("|", 2) for line in listed.splitlines() if line.count("|") >= 2)
-    here = os.path.realpath(base)
-    return {
-        runs[comment]: job
-        for job, comment, folder in rows
-        if comment in runs and os.path.realpath(folder) == here
-    }
+    rows = waiting.queue(campaign, base)
+    return None if rows is None else {row[0]: row[1] for row in rows}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -110,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
     try:
-        announced, said = False, list[str]()
+        announced, said, ghosts = False, list[str](), Ghosts(campaign, base)
         while (left := queued(campaign, base)) is None or left:
             if left and not announced:
                 jobs = ", ".join(sorted(left.values(), key=int))
@@ -122,6 +108,8 @@ def main(argv: list[str] | None = None) -> int:
                 if line not in said:
                     print(line, flush=True)
             said = lines
+            for line in ghosts.end():
+                print(line, flush=True)
             time.sleep(_INTERVAL)
     except BenchbookError as error:
         print(error, file=sys.stderr)

@@ -64,28 +64,36 @@ class Waiting:
     begin: str  # when Slurm will start it, as far as it knows
 
 
-def jobs(campaign: str, base: Path) -> list[Waiting] | None:
-    """Ask Slurm, in one question, for the waiting jobs of a campaign, of this user and folder, by number.
+def queue(campaign: str, base: Path, *cells: str, states: str = "") -> list[tuple[str, ...]] | None:
+    """Ask Slurm, in one question, for the jobs of a campaign in its queue, of this user and folder.
 
-    None where Slurm does not answer.
+    Returns run, job and further cells, in squeue's format, of each; None where Slurm does not answer.
     """
     if not on_slurm(campaign, base) or shutil.which("squeue") is None:
         return []
     # The comment is how the executor names what a job is for.
-    command = ["squeue", "--noheader", "--me", "--states=PENDING", "--format=%A|%r|%S|%k|%Z"]
+    form = "|".join(["%A", *cells, "%k", "%Z"])
+    chosen = [f"--states={states}"] * bool(states)
     try:
-        listed = ask(command, 30)
+        listed = ask(["squeue", "--noheader", "--me", *chosen, f"--format={form}"])
     except NoAnswerError:
         return None
     runs = {f"{COMMENT}{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
-    rows = (line.strip().split("|", 4) for line in listed.splitlines() if line.count("|") >= 4)
+    parts = (line.strip().split("|", len(cells) + 2) for line in listed.splitlines())
+    rows = (row for row in parts if len(row) == len(cells) + 3)
     here = os.path.realpath(base)
-    found = [
-        Waiting(runs[comment], job, reason.replace("_", " ").strip("() "), begin)
-        for job, reason, begin, comment, folder in rows
+    return [
+        (runs[comment], *row)
+        for *row, comment, folder in rows
         if comment in runs and os.path.realpath(folder) == here
     ]
-    return sorted(found, key=lambda one: int(one.job))
+
+
+def jobs(campaign: str, base: Path) -> list[Waiting] | None:
+    """Ask Slurm for the waiting jobs of a campaign, see `queue`, by number; None where it does not answer."""
+    rows = queue(campaign, base, "%r", "%S", states="PENDING")
+    found = [Waiting(run, job, why.replace("_", " ").strip("() "), at) for run, job, why, at in rows or ()]
+    return None if rows is None else sorted(found, key=lambda one: int(one.job))
 
 
 def lines(waiting: list[Waiting], *, stuck: bool = False) -> list[str]:

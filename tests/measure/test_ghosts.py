@@ -1,0 +1,173 @@
+"""Jobs that Slurm calls running after a restart of its controller, and that their nodes do not have."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from analysis.measure import workflow
+from analysis.measure.ghosts import Ghosts
+
+from .conftest import stand_in
+
+BEFORE, BOOT, AFTER = "2026-11-29T13:40:00", "2026-11-29T13:42:20", "2026-11-29T13:42:21"
+# As Slurm 22.05 says it of a step that the controller has forgotten, and of one whose node does not answer.
+# Of one that has ended it says nothing.
+FORGOTTEN = "sstat: error: StepId=7.batch not found running."
+SILENT = (
+    "sstat: error: slurm_job_step_stat: unknown return given from n1: 9001 rc = Communication connection "
+    "failure\nsstat: error: problem getting step_layout for StepId=7.batch: Communication connection failure"
+)
+
+
+class Slurm:
+    """Commands of Slurm that answer from files and note how they were called."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
+        self._folder, self._base = folder, base
+        self._run = workflow.plan("c", base).runs[0].name
+        for command in ("squeue", "sstat", "scancel", "scontrol"):
+            answers = [
+                f"[ ! -e {folder}/{command}{end} ] || cat {folder}/{command}{end}" for end in ("", ".err")
+            ]
+            lines = ["#!/bin/sh", f'echo {command} "$@" >>{folder}/calls', answers[0], f"{answers[1]} >&2"]
+            stand_in(folder, monkeypatch, command, "\n".join([*lines, ""]))
+        self.boots(BOOT)
+
+    def boots(self, at: str) -> None:
+        config = f"BatchStartTimeout       = 45 sec\nBOOT_TIME               = {at}\n"
+        config += "MessageTimeout          = 10 sec\n"
+        (self._folder / "scontrol").write_text(config)
+
+    def runs(self, *jobs: tuple[str, str]) -> None:
+        rows = (f"{job}|{at}|rule_run_wildcards_c_{self._run}|{self._base}\n" for job, at in jobs)
+        (self._folder / "squeue").write_text("".join(rows))
+
+    def nodes_say(self, out: str, err: str) -> None:
+        (self._folder / "sstat").write_text(out)
+        (self._folder / "sstat.err").write_text(err)
+
+    def has(self, job: str) -> None:
+        """Let the node have a job, and say so."""
+        sstat = self._folder / "bin/sstat"
+        known = f'case "$*" in *={job}.batch) echo {job}.batch; exit;; esac\n'
+        sstat.write_text(sstat.read_text() + known)
+
+    def calls(self, command: str) -> list[str]:
+        path = self._folder / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line for line in lines if line.startswith(f"{command} ")]
+
+
+class Clock:
+    """A clock that goes on by half a minute for each look."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("analysis.measure.ghosts.time.monotonic", lambda: self.now)
+
+    def looks(self, ghosts: Ghosts, number: int) -> list[list[str]]:
+        found = []
+        for _ in range(number):
+            self.now += 30
+            found.append(ghosts.end())
+        return found
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: Path) -> Slurm:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    return Slurm(folder, monkeypatch, base)
+
+
+def test_ghosts__a_job_that_its_node_lacks_is_cancelled_after_what_slurm_allows(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.runs(("7", BEFORE), ("8", BEFORE), ("9", AFTER))
+    slurm.nodes_say("", "")
+    slurm.has("8")
+    run = workflow.plan("c", base).runs[0].name
+    looks = Clock(monkeypatch).looks(Ghosts("c", base), 3)
+    # 45 s and 10 s may pass until a job begins, and looks are 30 s apart.
+    why = "Slurm's controller was restarted and calls it running, but its node has no such job: it is over"
+    said = f"c: job 7 of {run}: {why}; cancelled"
+    assert looks == [[], [], [said]]
+    assert slurm.calls("scancel") == ["scancel 7"]
+    # A job that is there is asked for once, one that began after the controller never.
+    assert [call.rpartition("=")[2] for call in slurm.calls("sstat")] == [
+        "7.batch",
+        "8.batch",
+        "7.batch",
+        "7.batch",
+    ]
+
+
+def test_ghosts__no_node_is_asked_without_a_restart(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.runs(("7", AFTER))
+    slurm.nodes_say("", "")
+    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
+    assert clock.looks(ghosts, 4) == [[]] * 4
+    assert slurm.calls("sstat") == []
+    assert len(slurm.calls("squeue")) == 1
+    slurm.boots("2026-11-29T13:59:00")
+    assert [len(lines) for lines in clock.looks(ghosts, 3)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("err", [SILENT, "sstat: error: couldn't get steps for job 7", FORGOTTEN])
+def test_ghosts__a_node_or_controller_that_does_not_answer_ends_nothing(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch, err: str
+) -> None:
+    slurm.runs(("7", BEFORE))
+    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
+    slurm.nodes_say("", err)
+    assert clock.looks(ghosts, 4) == [[]] * 4
+    # What was missed before the node was silent does not count.
+    slurm.nodes_say("", "")
+    clock.looks(ghosts, 1)
+    slurm.nodes_say("", err)
+    clock.looks(ghosts, 1)
+    slurm.nodes_say("", "")
+    assert [len(lines) for lines in clock.looks(ghosts, 3)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(("start", "job", "ended"), [(60, "7", 1), (600, "7", 0), (60, "7:2", 0)])
+def test_ghosts__of_a_step_that_the_controller_forgot_the_own_record_counts(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch, start: int, job: str, ended: int
+) -> None:
+    """Of this start of the job, and not of one of several runs in it."""
+    slurm.runs(("7", BEFORE))
+    slurm.nodes_say("", FORGOTTEN)
+    at = datetime.fromisoformat(BEFORE).timestamp() + start
+    folder = base / "data/raw/c/runs/one.failed-1"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"job_id": job, "reason": "x", "slurm": {"start": at}}))
+    assert sum(map(len, Clock(monkeypatch).looks(Ghosts("c", base), 3))) == ended
+
+
+def test_ghosts__a_job_that_was_started_again_is_none(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.runs(("7", BEFORE))
+    slurm.nodes_say("", "")
+    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
+    clock.looks(ghosts, 1)
+    slurm.runs(("7", AFTER))
+    assert clock.looks(ghosts, 4) == [[]] * 4
+    assert slurm.calls("scancel") == []
+
+
+def test_ghosts__where_slurm_does_not_answer_nothing_is_said(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    slurm.runs(("7", BEFORE))
+    slurm.nodes_say("", "")
+    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
+    (tmp_path / "slurm/scontrol").write_text("")
+    assert clock.looks(ghosts, 3) == [[]] * 3
+    assert slurm.calls("squeue") == []
