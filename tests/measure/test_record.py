@@ -84,6 +84,23 @@ def test_record__kill_between_two_moves_neither_loses_nor_parts_a_pair(
     assert not work.exists()
 
 
+@pytest.mark.parametrize(
+    ("of", "known"), [("another", ", and nobody knows why"), ("pair-r01", ": Slurm says COMPLETED")]
+)
+def test_recover__the_end_of_another_job_with_the_same_number_is_none_of_its_own(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, known: str
+) -> None:
+    """A controller that forgets a job as it dies gives its number to the next one."""
+    comment = "rule_run_wildcards_c_"
+    folders.write_json(work / folders.OWNER, {"job_id": "7", "host": "", "pid": 0, "started": 0})
+    for job in folders.jobs(work):
+        head = json.loads((job / folders.HEAD).read_text(encoding="utf-8"))
+        folders.write_json(job / folders.HEAD, {**head, "slurm": {"comment": f"{comment}pair-r01"}})
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\necho 'COMPLETED|{comment}{of}|5f3a|testbed'\n")
+    launch.recover(work)
+    assert {reason for _, reason in told(tmp_path).values()} == {f"it ended without a record{known}"}
+
+
 def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Path, tmp_path: Path) -> None:
     owner = {"job_id": "", "host": "elsewhere", "pid": 1, "started": 0}
     folders.write_json(work / folders.OWNER, owner)

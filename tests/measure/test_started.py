@@ -261,6 +261,21 @@ def test_started__of_two_starts_with_one_count_none_is_over_while_the_job_runs(
     assert line.startswith(f"{run}.failed-1: failed: it ended before it had the run")
 
 
+def test_started__that_its_job_ended_well_is_no_reason_of_an_earlier_start(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a crashed controller's count, not by the clock, the start that measured the run was the first."""
+    run = workflow.plan("c", base).runs[0].name
+    put(base, run, job_id="7", reason="", slurm={"start": 1800.0, "restarts": ""})
+    begin(base, run, SLURM_RESTART_COUNT="1")
+    squeue(tmp_path, monkeypatch, "7|COMPLETED\n")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\necho 'COMPLETED||5f3a|testbed'\n")
+    (line,) = attempts.started(base, "c")
+    why = "it ended before it had the run: Slurm says it was started again"
+    assert line == f"{run}.failed-1: failed: {why}"
+    assert folders.recorded(base, "c") == {run, f"{run}.failed-1"}
+
+
 def test_started__a_start_that_a_crashed_controller_has_forgotten_keeps_its_record(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

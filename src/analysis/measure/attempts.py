@@ -120,7 +120,9 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
             if state == "COMPLETED" and not again and _another_has(base, campaign, run.name, job):
                 folders.note_idle(path, base, campaign, run.name)
                 continue
-            why = _why(base, campaign, path, note, state, again=again)
+            # A start that is recorded can count as the earlier one, after a crash and by a wrong clock.
+            mine_too = job_of(folders.record_of(base, campaign, run.name)) == job
+            why = _why(base, campaign, path, note, state, again=again or mine_too)
             if gone := _given_up(base, campaign, path, "" if again else job):
                 lines += _attempt(base, campaign, run, note, why)
                 folders.settle(gone)

@@ -182,7 +182,9 @@ def recover(work: Path) -> None:
         shutil.rmtree(work)
         return
     job = str(folders.owner(work).get("job_id", ""))
-    state = slurm.ended(job) if job else ""
+    # A controller that has forgotten a job gives its number again, for another run.
+    names = section(files.read_json(folders.jobs(work)[0] / folders.HEAD), "slurm")
+    state = slurm.ended(job, names) if job else ""
     why = f": Slurm says {state}" if state else ", and nobody knows why"
     from analysis.measure import record
 
