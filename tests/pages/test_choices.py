@@ -14,7 +14,9 @@ from analysis.base.errors import ConfigError
 from analysis.estimates import selection, tables
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import holdings
+from analysis.pages.links import _named, _shown, _title
 from analysis.pages.notebook import answer
+from analysis.schema.factors import FACTORS
 
 from .test_pages import campaign, profiled, runs, two_links
 
@@ -216,3 +218,12 @@ def test_drawing__words_stand_at_one_place_in_both_panels() -> None:
     assert top.get_xlim() == bottom.get_xlim()
     places = sorted({float(x) for line in top.lines for x in line.get_xdata()} - set(top.get_xlim()))
     assert max(places) < 1.5  # the ratio at c is above c, at 1
+
+
+def test_links__name_a_benchmark_and_its_curve_as_people_do() -> None:
+    kinds = pd.DataFrame({name: ["one", "one"] for name in FACTORS})
+    named = {"osu_bw": "point-to-point bandwidth", "osu_gather": "osu gather"}
+    for case, name in named.items():
+        assert _shown(case) == name
+        assert set(_named(kinds, _shown(case))["series"]) == {name}
+    assert _title("the OSU benchmarks", "osu_bw") == "The OSU benchmarks, point-to-point bandwidth"

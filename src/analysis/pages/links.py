@@ -11,7 +11,7 @@ from analysis.estimates.numerals import medians
 from analysis.estimates.selection import Select
 from analysis.estimates.spelling import strata_names
 from analysis.pages.scaling import size_sentence, sizes
-from analysis.schema.factors import FACTORS
+from analysis.schema.factors import FACTORS, display_name
 
 _UNITS = {"latency": "µs", "bandwidth": "MB/s"}
 _SAID = 4  # benchmarks that the answer names
@@ -62,15 +62,26 @@ def links(
     micro = micro[micro["size"] > 0]
     found = []
     for (application, case), part in micro.groupby(["application", "case"], sort=True):
-        named = _named(part, str(case))
+        named = _named(part, _shown(str(case)))
+        title = _title(campaign.application_name(str(application)), str(case))
         for measure in _UNITS:
             rows = named[named[measure].notna()]
             if len(rows):
                 curves = tables.summary(rows, ["series", "size"], measure)
-                found.append(Link(f"{application} {case}", measure, curves))
+                found.append(Link(title, measure, curves))
     if not found:
         raise NotCoveredError(f"no run of {campaign.name} has a table over message sizes")
     return found
+
+
+def _shown(case: str) -> str:
+    """Return the name of a benchmark as people write it; one without a name is no identifier either."""
+    return display_name("case", case).replace("_", " ")
+
+
+def _title(suite: str, case: str) -> str:
+    """Name a benchmark of a suite: ``The OSU benchmarks, point-to-point bandwidth``."""
+    return f"{suite[:1].upper()}{suite[1:]}, {_shown(case)}"
 
 
 def _named(part: pd.DataFrame, case: str) -> pd.DataFrame:
