@@ -1312,6 +1312,35 @@ def test_jobs_without_row__half_of_a_file_is_named(kept: int, named: str) -> Non
     assert found == [f"has no row of {named} jobs that measured runs, 3 the first"] * bool(named)
 
 
+@pytest.mark.parametrize(
+    ("resumed", "state", "named"),
+    [(0, "COMPLETED", 1), (1, "COMPLETED", 0), (0, "CANCELLED by 0", 0), (0, "RUNNING", 1), (0, "", 1)],
+)
+def test_left_out_by_hand__what_a_second_place_says_too_is_no_hand(
+    resumed: int, state: str, named: int
+) -> None:
+    """Of twelve whole runs one says that its job was disturbed: it counts its stops, or Slurm says so."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    row = {**dict.fromkeys(hearing.FACTORS, ""), "start": first, "end": first + 9, "exit_code": 0}
+    runs = [
+        hearing.Testimony(
+            {**row, "run": f"r{job}", "job_id": str(job), "timing": True},
+            {
+                "reason": "" if job else "its job was suspended",
+                "accounting": {"resumed": 0 if job else resumed},
+            },
+            result=xr.Dataset(),
+        )
+        for job in range(12)
+    ]
+    rows = pd.DataFrame({"job_id": ["0"], "step": "", "state": state})
+    case = hearing.Hearing(Path("c"), "c", runs, {"sacct.txt": rows})
+    what = "is left out by its record (its job was suspended), though its result is whole"
+    assert [fault.found for fault in sequence.left_out_by_hand(case)] == [
+        f"{what}; 11 runs of its cell count"
+    ] * named
+
+
 def test_runs_to_measure__a_failed_attempt_is_no_cell_of_its_own() -> None:
     blank = dict.fromkeys(hearing.FACTORS, "")
     kinds = [(1, "32 atoms", ""), (2, "32 atoms", ""), (2, "", "its node was lost")]

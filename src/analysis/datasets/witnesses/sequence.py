@@ -12,6 +12,7 @@ import pandas as pd
 
 from analysis.base.errors import Fault
 from analysis.base.files import attempted
+from analysis.base.slurm import terminal
 from analysis.datasets.witnesses.accounts import shared_by, waits
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.stated import IMPORTED
@@ -376,6 +377,12 @@ def _longer(run: Testimony, case: Hearing) -> bool:
     return len(took) < _FEWEST or float(run.row["elapsed"]) >= max(took)
 
 
+def _ended_otherwise(case: Hearing, run: Testimony) -> bool:
+    """Tell whether a second place says that a run was disturbed: its count of stops, or Slurm."""
+    state = str(case.jobs.get(run.account, {}).get("state", ""))
+    return bool(run.section("accounting").get("resumed")) or (terminal(state) and state != "COMPLETED")
+
+
 @witness("runs that a record leaves out", "runs of their cell", grave=False)
 def left_out_by_hand(case: Hearing) -> Iterator[Fault]:
     """Find whole runs whose record leaves them or their times out, where those of their cell count."""
@@ -385,7 +392,7 @@ def left_out_by_hand(case: Hearing) -> Iterator[Fault]:
         if len(cell) < _FEWEST or len(out) > _SOME * len(cell):
             continue
         beside = _beside(out, case.runs)
-        for run in out:
+        for run in (run for run in out if not _ended_otherwise(case, run)):
             alone = "" if beside[id(run)] else "timing is false, and nothing else ran then"
             if why := str(run.extra.get("reason", "")) or alone:
                 what = f"is left out by its record ({why}), though its result is whole"
