@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,12 @@ def test_findings__the_answer_has_the_first_of_each_topic(found: list[Conclusion
     assert any("b is 1.200 times as fast as a" in one for one in said)
     assert any(one.startswith("2 nodes are 2.000 times as fast as 1 node") for one in said)
     assert said[-1].startswith(f"In all {sum(one.word in STANDING for one in found)} conclusions")
+
+
+def test_findings__without_a_comparison_the_answer_names_no_rate(found: list[Conclusion]) -> None:
+    apart = [replace(one, p=None, q=None) for one in found if one.word in STANDING][:2]
+    said = pages.finding_sentences(CAMPAIGN, apart, 0.05)
+    assert said[-1] == "In all 2 conclusions, none of them from a comparison."
 
 
 def test_findings__a_campaign_that_says_nothing() -> None:

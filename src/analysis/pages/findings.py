@@ -43,11 +43,12 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
     compared = sum(one.q is not None for one in sure)
     rest = sum(one.word == UNKNOWN for one in found)
     of_them = "" if compared == len(sure) else f", {compared} of them from comparisons"
+    at = f"{of_them} at {percent(q)} false discoveries" if compared else ", none of them from a comparison"
     open_ = f"; {counted(rest, 'comparison')} cannot be decided" if rest else ""
     return [
         *(f"{first[topic].sentence}." for topic in topics),
         *mixed,
-        f"In all {counted(len(sure), 'conclusion')}{of_them} at {percent(q)} false discoveries{open_}.",
+        f"In all {counted(len(sure), 'conclusion')}{at}{open_}.",
         *asked,
     ]
 
