@@ -227,6 +227,9 @@ def test_accounting__nobody_waits_for_a_job_that_slurm_has_forgotten(
         ("echo '7|COMPLETED'", "slurm_get_statistics: Unable to contact", True),
     ],
 )
+@pytest.mark.parametrize(
+    "rows", ["", "7|RUNNING|Unknown|Unknown|Unknown\n8|RUNNING|Unknown|Unknown|Unknown\n"]
+)
 def test_accounting__the_controller_is_witness_where_the_last_jobs_are_forgotten(
     base: Path,
     tmp_path: Path,
@@ -235,11 +238,13 @@ def test_accounting__the_controller_is_witness_where_the_last_jobs_are_forgotten
     squeue: str,
     sdiag: str,
     waits: bool,
+    rows: str,
 ) -> None:
-    """Both jobs were purged: they have ended, and nothing of them is on its way to the accounting."""
+    """Both jobs, or their ends, are not there: they have ended, and nothing of them is on its way there."""
     put(base, "one", job_id="7", slurm={"start": 1795220851.0})
     put(base, "two", job_id="8", slurm={"start": 1795221851.0})
-    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\necho 'JobID|State|Submit|Start|End'\n")
+    said_ = f"#!/bin/sh\necho 'JobID|State|Submit|Start|End'\nprintf '{rows}'\n"
+    stand_in(tmp_path, monkeypatch, "sacct", said_)
     stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\n{squeue}\n")
     stand_in(tmp_path, monkeypatch, "sdiag", f"#!/bin/sh\necho '{sdiag}'\n")
     now = [0.0]

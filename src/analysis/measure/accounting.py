@@ -246,7 +246,7 @@ class _Kept:
 
 
 class _Forgotten:
-    """Finds jobs that Slurm has forgotten: an answer lacks them after Slurm could only have had them there.
+    """Finds jobs that Slurm has forgotten: an answer lacks them, or their end, though it could only be there.
 
     That is so if an earlier answer lacked them too and had a job that began well after them: the controller
     tells the accounting of one start after the other. Or if the controller said since then that the job is
@@ -266,12 +266,14 @@ class _Forgotten:
     def look(self, listed: Mapping[str, Rows]) -> None:
         """Take an answer in: the rows of each job."""
         missing = self._all - set(listed)
-        self.jobs = missing & self._told
+        # The end of one that runs there for ever was lost: with a controller, or in a purge.
+        ended = {job for job, rows in listed.items() if slurm.terminal(rows[0].get("State") or "")}
+        self.jobs = (self._all - ended) & self._told
         last = max(
             (at for rows in listed.values() for at in moments(rows[0].get("Start"))), default=-math.inf
         )
         late = {job for job in missing if self._began.get(job, math.inf) + _CLOCKS < last}
-        self._told = self.jobs | late | _all_told(missing - late - self.jobs)
+        self._told = self.jobs | late | _all_told(self._all - ended - late - self.jobs)
 
 
 def _all_told(jobs: Collection[str]) -> set[str]:
