@@ -64,7 +64,7 @@ LEVELS: dict[str, tuple[Any, Any]] = {
 }
 # What neither compares by itself: nothing is equal in two applications, and more ranks are more nodes, or
 # more ranks on a node, by which the findings compare them.
-NEITHER, ONLY_A_PAGE = {"application"}, {"ranks", "local_size"}
+NEITHER, ONLY_A_PAGE = {"application", "problem"}, {"ranks", "local_size"}
 
 
 @pytest.mark.parametrize("factor", FACTORS)

@@ -246,7 +246,16 @@ def test_build__removes_only_its_own_stale_pages(tmp_path: Path) -> None:
     assert not (tmp_path / "data/topic-Interconnect.js").exists()
 
 
-def test_build__without_verdicts_says_so(tmp_path: Path) -> None:
+def test_build__without_verdicts_the_front_page_shows_what_runs_answer(tmp_path: Path) -> None:
+    """As in a project of one's own before its first claim: no empty board, and the pages are open."""
+    build([], site_mock.pages(tmp_path)[:1], Provenance(), tmp_path)
+    front = (tmp_path / "index.html").read_text()
+    assert "<h1>What do these runs show?</h1>" in front
+    assert "There are no claims yet. <code>benchbook claim new</code>" in front
+    assert '<details class="questions all" open><summary>1 page with its answer</summary>' in front
+    for missing in ("All claims", "How to read it", 'id="filter"', "seven questions"):
+        assert missing not in front
+    assert "#claims" not in (tmp_path / "data/search.js").read_text()
     build([], [], Provenance(), tmp_path)
     assert "There are no claims yet." in (tmp_path / "index.html").read_text()
 

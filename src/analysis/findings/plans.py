@@ -183,7 +183,7 @@ def _meaningful(one: Measured, factor: str, frame: pd.DataFrame, timed: bool) ->
     sized = (frame["nodes"] > 0) | (frame["ranks"] > 0)
     if one.variable not in MICRO and not sized.any() and (frame["evidence"] == "published").all():
         return False  # systems of unlike sizes
-    if factor in ("case", "problem"):  # a larger problem takes longer, and that says nothing
+    if factor == "case":  # a larger problem takes longer, and that says nothing
         sizes = frame["local_size"]
         return not timed and one.variable == "figure_of_merit" and bool((sizes > 0).all())
     if factor == "target_time":

@@ -271,7 +271,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "problem", "problem", "identity of the problem as the output states it: sizes, without paths",
         varied=False, work=True, from_output=True, follows="case", label="problem size", before="for",
-        every="all problem sizes", topics={"problem size": ()},
+        every="all problem sizes",  # a larger one takes longer: nothing to compare
     ),
     Factor(
         "local_size", "problem", "local grid points per axis, -1 where the case has none", "i4", "1",

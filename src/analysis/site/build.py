@@ -26,6 +26,8 @@ from analysis.site.questions import question_pages
 from analysis.site.words import EVIDENCE, VERDICTS
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
+# What the front page asks of reports, and of runs alone.
+_OF_CLAIMS, _OF_RUNS = "Which conclusions of HPC benchmark reports hold?", "What do these runs show?"
 DATA = "data"  # the folder of everything that pages read or link to
 
 
@@ -51,7 +53,7 @@ def build(
     reports: Sequence[Report] = (),
     recovered: Sequence[Verdict] = (),
     selftest: Collection[str] = (),
-    title: str = "Which conclusions of HPC benchmark reports hold?",
+    title: str = "",
     docs: Path | None = None,
     asked: Front | None = None,
     refuse_figures: bool = False,
@@ -67,6 +69,7 @@ def build(
     cannot be used, or with `refuse_figures` a figure has faults, one line each, and `BenchbookError` if a
     notebook's output loads something from the network or runs in the reader's browser.
     """
+    title = title or (_OF_CLAIMS if verdicts else _OF_RUNS)
     names = [p.name for p in pages]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise ConfigError(*(Fault("pages", 0, f"page {n!r} is listed twice", "rename one") for n in twice))

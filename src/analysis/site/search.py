@@ -69,7 +69,8 @@ def index(
     entries += gaps(entries)
     entries += [_report(one) for one in reports]
     entries += [_question(one) for one in questions]
-    entries += [{**one, "kind": "page", "where": "page"} for one in _SITE]
+    site = [one for one in _SITE if board.total or "#" not in one["url"]]
+    entries += [{**one, "kind": "page", "where": "page"} for one in site]
     entries += [entry for doc in docs for entry in _doc(doc)]
     return {"entries": entries}
 
