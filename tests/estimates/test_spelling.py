@@ -11,6 +11,7 @@ from analysis.estimates import spelling, tables
 from analysis.estimates.numerals import spell_all
 from analysis.estimates.spelling import ahead, alternatives, noun, place
 from analysis.estimates.stats import Estimate
+from analysis.schema.factors import SPOKEN
 from tests.estimates.hand import campaign, repeats
 
 
@@ -86,3 +87,19 @@ def test_noun__of_jobs_on_one_node_ranks_per_node_are_ranks() -> None:
     )
     assert noun(one, "ranks_per_node", 2) == "2 ranks"
     assert noun(two, "ranks_per_node", 2) == "2 ranks per node"
+
+
+def test_differing__the_problem_of_an_output_is_named_where_nothing_else_tells_runs_apart() -> None:
+    """A folder called after the case, in which outputs state 1,000 and a million atoms."""
+    one = {"case": "lj", "nodes": 1, "problem": "atoms=1000"}
+    assert spelling.differing([one, {**one, "problem": "atoms=1000000"}]) == ["problem"]
+    assert spelling.differing([one, {**one, "case": "eam", "problem": "atoms=32000"}]) == ["case"]
+
+
+def test_pinned__a_problem_that_follows_from_its_case_is_no_condition_of_its_own() -> None:
+    runs = pd.DataFrame({name: [1, 1, 1] for name in SPOKEN})
+    runs = runs.assign(case=["lj", "lj", "eam"], problem=["atoms=1", "atoms=1", "atoms=9"])
+    of_lj = [{"case": "lj", "problem": "atoms=1"}]
+    assert spelling.pinned(runs, of_lj, ()) == {"case": "lj"}
+    runs = runs.assign(problem=["atoms=1", "atoms=2", "atoms=9"])
+    assert spelling.pinned(runs, of_lj, ()) == {"case": "lj", "problem": "atoms=1"}

@@ -304,6 +304,9 @@ def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str
         levels = {plain(stratum[name]) for stratum in strata if name in stratum}
         if name in moving or len(levels) != 1 or not all(map(nameable, levels)):
             continue
+        leader = BY_NAME[name].follows
+        if leader in found and runs.loc[runs[leader] == found[leader], name].nunique() < 2:
+            continue
         # As many ranks on as many nodes have as many ranks per node.
         if name in differ and not (name == "ranks_per_node" and "ranks" in found):
             found[name] = next(iter(levels))

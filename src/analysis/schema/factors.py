@@ -306,10 +306,11 @@ ALIASES: Mapping[str, str] = {alias: one.name for one in TABLE for alias in one.
 # Other words for a factor -> its name; for the nearest name to a wrong word.
 SPELLINGS: Mapping[str, str] = {word: one.name for one in TABLE for word in (one.label, *one.aliases)}
 # The order in which a sentence lists where something holds: the problem, the size, the machine, the software.
+# What an output states of its problem is named only where nothing before it tells runs apart.
 SPOKEN = (
     *("case", "version", "nodes", "ranks", "ranks_per_node", "threads", "concurrent_jobs", "interconnect"),
     *("cpu", "host_group", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "options"),
-    *("profiler", "target_time"),
+    *("profiler", "target_time", "problem"),
 )
 # What a short description of runs names, in that order.
 BRIEF = tuple(name for name in SPOKEN if BY_NAME[name].brief)
