@@ -55,7 +55,7 @@ def test_matched__four_cells_have_a_word_that_is_never_full(tmp_path: Path, valu
     assert (found.low, found.high) == pytest.approx((1.25, 2))
     assert (found.level, found.n) == (pytest.approx(0.875), 4)
     assert (found.verdict, len(found.runs)) == (word, 8)
-    assert "median of 4 cells, which differ in nodes, ranks" in found.compared
+    assert found.compared == "a against b; median of 4 cells, which differ in nodes, ranks"
     assert found.arithmetic == "of each cell: 1.25, 1.5, 1.6, 2"
     assert UNKNOWN_ORDER in found.reason
 
