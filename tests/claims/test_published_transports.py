@@ -68,4 +68,4 @@ def test_evaluate__shares_of_mpi_of_gromacs_on_2_to_32_nodes(
     found = told["lsdyna2014-prof-compute-dominates"]
     assert found.verdict == "an analogue shows it"
     assert max(map(max, cells.values())) < 0.5
-    assert 100 * min(map(median, cells.values())) == pytest.approx(found.estimate)
+    assert 100 * max(map(median, cells.values())) == pytest.approx(found.estimate)  # the weakest

@@ -73,6 +73,10 @@ def test_list__every_kind_has_names_and_titles(
             ["import", "my", "results", "--as", "y"],
             "'results' is one word too many: benchbook import takes DIR; a name with spaces needs quotes",
         ),
+        (
+            ["import", "my", "last results", "--as", "n"],
+            "'last results' is one word too many: benchbook import takes DIR",
+        ),
     ],
 )
 def test_usage__the_nearest_word_is_named_in_one_line(

@@ -152,6 +152,9 @@ def test_days__three_by_hand() -> None:
     logs = np.log([1.1, 1.2, 1.3])
     half = 4.302653 * logs.std(ddof=1) / math.sqrt(3)
     assert (found.low, found.high) == pytest.approx(np.exp([logs.mean() - half, logs.mean() + half]))
+    wide = 9.924843 * logs.std(ddof=1) / math.sqrt(3)  # t at 99 %, of which p-values are made too
+    at_99 = found.at(0.99)
+    assert (at_99.low, at_99.high) == pytest.approx(np.exp([logs.mean() - wide, logs.mean() + wide]))
     # Days that agree leave a clear effect clear: 1.199, 1.2 and 1.201.
     alike = stats.ratio_of_medians(np.repeat([1.199, 1.2, 1.201], 6), np.ones(18), (day, day))
     assert (alike.low, alike.high) == pytest.approx((1.198, 1.203), abs=1e-3)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.measure import workflow
+from analysis.measure import folders, workflow
 from analysis.measure.ghosts import Ghosts
 
 from .conftest import stand_in
@@ -36,6 +36,8 @@ class Slurm:
             lines = ["#!/bin/sh", f'echo {command} "$@" >>{folder}/calls', answers[0], f"{answers[1]} >&2"]
             stand_in(folder, monkeypatch, command, "\n".join([*lines, ""]))
         self.boots(BOOT)
+        for job in ("7", "8", "9"):
+            self.note(job)
 
     def boots(self, at: str) -> None:
         config = f"BatchStartTimeout       = 45 sec\nBOOT_TIME               = {at}\n"
@@ -45,6 +47,12 @@ class Slurm:
     def runs(self, *jobs: tuple[str, str]) -> None:
         rows = (f"{job}|{at}|rule_run_wildcards_c_{self._run}|{self._base}\n" for job, at in jobs)
         (self._folder / "squeue").write_text("".join(rows))
+
+    def note(self, job: str) -> None:
+        """Let a job note its start, as `start.sh` does."""
+        path = folders.note_of(self._base, "c", job, {"start": 1})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"job_id": job}))
 
     def nodes_say(self, out: str, err: str) -> None:
         (self._folder / "sstat").write_text(out)
@@ -104,6 +112,18 @@ def test_ghosts__a_job_that_its_node_lacks_is_cancelled_after_what_slurm_allows(
         "7.batch",
         "7.batch",
     ]
+
+
+def test_ghosts__a_job_before_its_first_command_is_left_to_slurm(
+    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prolog of 100 s: Slurm calls the job running, and its node has none of its steps."""
+    slurm.runs(("17", BEFORE))
+    slurm.nodes_say("", "")
+    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
+    assert clock.looks(ghosts, 6) == [[]] * 6
+    slurm.note("17")
+    assert [len(lines) for lines in clock.looks(ghosts, 3)] == [0, 0, 1]
 
 
 def test_ghosts__no_node_is_asked_without_a_restart(

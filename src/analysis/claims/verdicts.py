@@ -81,7 +81,7 @@ def resolve(claim: Claim, found: Sequence[Finding], *, tested: bool = True) -> R
         _judged(claim, replace(first, estimate=one), len(groups))
         for first, one in zip(firsts, extremes, strict=True)
     ]
-    chosen = min(range(len(judged)), key=lambda at: _strength(judged[at]))
+    chosen = min(range(len(judged)), key=lambda at: _strength(judged[at], claim))
     finding, word, reason = judged[chosen]
     if ranged:
         reason += f" (the {'largest' if sign > 0 else 'least'} of {len(found)} comparisons{_at_once(found)})"
@@ -126,9 +126,12 @@ def _judged(claim: Claim, finding: Finding, k: int) -> Judged:
     return finding, word, reason
 
 
-def _strength(one: Judged) -> tuple[int, float]:
-    estimate = one[0].estimate
-    return RANKING.index(one[1]), estimate.value if math.isfinite(estimate.value) else -math.inf
+def _strength(one: Judged, claim: Claim) -> tuple[int, float]:
+    """Rank a judgement by its word, and by how far the value is on the claim's side."""
+    value = one[0].estimate.value
+    if claim.expect and claim.expect.relation == "at-most":
+        value = -value
+    return RANKING.index(one[1]), value if math.isfinite(value) else -math.inf
 
 
 def _p(claim: Claim, judged: Sequence[Judged], chosen: int) -> float | None:

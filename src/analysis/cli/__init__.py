@@ -106,19 +106,21 @@ class _Parser(argparse.ArgumentParser):
 
     def _left_over(self, word: str) -> str:
         """Say what to do with a word that no argument takes: name its option, or repeat the last one."""
+        word = next((one for one in self._given if one == word or one.startswith(f"{word} ")), word)
         choices = next(self.commands()).choices
         command = next(choices[name] for name in self._given if name in choices)
         options = {one.option_strings[-1]: one for one in command._actions if one.option_strings}
         for name, one in options.items():
             if word in getattr(one, "completer", list)():
                 return f"{word!r} has no option before it: write {name} {word}"
-        before = self._given[: self._given.index(word)]
+        before = self._given[: self._given.index(word)] if word in self._given else []
         last = next((name for name in reversed(before) if name in options), "")
         if isinstance(options.get(last), argparse._AppendAction):
             return f"{word!r} has no option before it: repeat it, as in {last} {before[-1]} {last} {word}"
         taken = ", ".join(one.metavar or one.dest for one in command._actions if not one.option_strings)
         takes = f"takes {taken}" if taken else "takes options only"
-        return f"{word!r} is one word too many: {command.prog} {takes}; a name with spaces needs quotes"
+        quotes = "" if " " in word else "; a name with spaces needs quotes"
+        return f"{word!r} is one word too many: {command.prog} {takes}{quotes}"
 
     def _with_option(self, option: str) -> list[str]:
         """Return the commands that have an option."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from analysis.base import shell
-from analysis.measure import accounting, waiting
+from analysis.measure import accounting, folders, waiting
 from analysis.schema.stated import section
 
 _LOOK = 30.0  # s between two looks
@@ -63,11 +63,17 @@ class Ghosts:
         for job, at in self._missed.items():
             command = ["sstat", "--noheader", "--parsable2", "--format=JobID", f"--jobs={job}.batch"]
             answer = shell.run(command, 30)
-            lost = answer.code == 0 and not answer.err
+            begun = self._begun(job) or self._recorded(job, runs[job][1])  # else its prolog may run
+            lost = answer.code == 0 and not answer.err and begun
             if not answer.out:
                 lost = lost or (_UNKNOWN in answer.err and self._recorded(job, runs[job][1]))
                 found[job] = (now if at is None else at) if lost else None
         self._missed = found
+
+    def _begun(self, job: str) -> bool:
+        """Tell whether a job has noted its start: what Slurm runs before it takes as long as it likes."""
+        notes = folders.noted(self._base, self._campaign).values()
+        return job in {str(note.get("job_id")) for note in notes}
 
     def _recorded(self, job: str, began: str) -> bool:
         """Tell whether the start of a job at this time has the record of its only run."""

@@ -21,7 +21,7 @@ FORMAT = Format(
     marks=((b"HPC Challenge Benchmark version", b"Begin of Summary section."),),
     near="HPC Challenge|hpccinf",
     first_line="^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
-    problem=("HPL_N", "HPL_NB", "HPL_nprow", "HPL_npcol"),
+    problem=("HPL_N", "HPL_NB"),
 )  # fmt: skip
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."

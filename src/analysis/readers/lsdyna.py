@@ -21,7 +21,7 @@ from analysis.schema import registry
 
 FORMAT = Format(
     engine="lsdyna", tool="LS-DYNA", application="ls-dyna", marks=(b"Elapsed time",), near="(?i)ls-?dyna",
-    figure_of_merit="elapsed", unit="s", higher_is_better=False, problem=("end",),
+    figure_of_merit="elapsed", unit="s", higher_is_better=False,
 )  # fmt: skip
 # The banner stands at the top; a job's output that contains the end alone is known by that.
 _SNIFF = re.compile(
@@ -78,8 +78,6 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
     attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
-    if read["problem_time"] > 0:  # the last step can pass the end that the deck asks for
-        attrs["problem_identity"] = FORMAT.identity({"end": f"{read['problem_time']:.3g}"})
     variables = {
         name: xr.Variable(
             variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else variable.dtype)

@@ -14,7 +14,7 @@ from analysis.readers.text import contains, number
 FORMAT = Format(
     engine="fio", kind="merits", tool="fio", marks=((b'"fio version"', b'"jobs"'), (b";fio-",)),
     near=r"\bfio\b", figure_of_merit="write", unit="B/s",
-    problem=("rw?", "bs?", "size?", "ioengine?", "iodepth?", "numjobs?"),
+    problem=("rw?", "rwmixread?", "bs?", "size?", "direct?", "ioengine?", "iodepth?", "numjobs?"),
 )  # fmt: skip
 _Of = tuple[int, str, str]  # result, case, check
 _ACCESSES = ("read", "write", "trim")
@@ -47,7 +47,7 @@ def _json(data: bytes, source: str) -> xr.Dataset:
         for options in (document.content.get("global options"), jobs[0].get("job options")):
             stated = options.items() if isinstance(options, dict) else ()
             document.output.facts |= {
-                name: str(value) for name, value in stated if f"{name}?" in FORMAT.problem
+                name: _in_bytes(str(value)) for name, value in stated if f"{name}?" in FORMAT.problem
             }
     for result, job in enumerate(jobs):
         check = "passed" if integer_of(job, "error") == 0 else "failed"
@@ -57,6 +57,12 @@ def _json(data: bytes, source: str) -> xr.Dataset:
             if isinstance(found, dict) and found.get("io_bytes"):
                 _access(document, access, found, (result, case, check), 1 if major >= 3 else 1024)
     return document.dataset(FORMAT, version)
+
+
+def _in_bytes(text: str) -> str:
+    """Spell a size in bytes, ``4k`` and ``4096`` alike; any other option as it is."""
+    size = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text, re.IGNORECASE)
+    return str(int(size[1]) << 10 * " kmgt".index(size[2].lower() or " ")) if size else text
 
 
 def _access(document: Document, access: str, found: dict[str, Any], of: _Of, unit: int) -> None:

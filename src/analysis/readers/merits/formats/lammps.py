@@ -14,10 +14,14 @@ _RATE = r"^Performance: (?:.*[ ,])?(?P<value>\d[^\s,]*) (?P<unit>{})(?=[,\s])"
 _SIZE = r"^Loop time of (?P<time>\S+) on \d+ procs for (?P<steps>\d+) steps with (?P<atoms>\d+) atoms"
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _CLOSING = r"^Total wall time:"
-# A list of neighbours or a GPU names the interaction, a log has the command; the ends are those of packages.
+# A list of neighbours or a GPU names the interaction; the log of a run on GPUs has only the command. The ends
+# are those of packages, and the sums over a mesh that a GPU names too are no interaction.
 # Molten beads and a chain of them differ in this and in their bonds alone: both have 32,000 atoms.
-_PAIR = r"^(?:  \(\d+\) pair |- Using acceleration for |pair_style\s+)(?!hybrid)(?P<pair>[^\s,:]+)"
+_PAIR = r"^(?:  \(\d+\) pair |- Using acceleration for )(?!hybrid|pppm)(?P<pair>[^\s,:]+)"
+_COMMAND = r"^pair_style\s+(?!hybrid)(?P<pair>[^\s$]+)(?=\s|$)"
+_ON_GPUS = r"^(?:package|suffix)\s+gpu\b"
 _BONDS = r"^Bond +(?:\||time )"
+_RENAMED = {"reax/c": "reaxff", "meam/c": "meam"}  # in 2021 and 2022
 _PACKAGE = re.compile(r"/(?:gpu|intel|kk|omp|opt)(?:/(?:device|host))?$")
 # LAMMPS prints no rates in these units. A whole output of one run has each of these lines, in this order.
 _UNITS = r"^(?:  Unit style +: |units\s+)(?:si|cgs)\s*$"
@@ -31,7 +35,8 @@ def _finish(output: Output) -> None:
     loops = list(output.find(_SIZE))
     if loops:  # the last run speaks for the file
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
-    pairs = {_PACKAGE.sub("", match["pair"]) for _, match in output.find(_PAIR)}
+    named = [*output.find(_PAIR)] or (any(output.find(_ON_GPUS)) and [*output.find(_COMMAND)]) or []
+    pairs = {_RENAMED.get(one, one) for one in (_PACKAGE.sub("", match["pair"]) for _, match in named)}
     bonds = ["bonds"] if pairs and any(output.find(_BONDS)) else []
     output.facts["pair"] = "+".join(sorted(pairs) + bonds)
     _rate(output)

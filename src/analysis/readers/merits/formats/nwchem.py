@@ -1,15 +1,23 @@
 """NWChem: standard output; wall-clock time of all tasks together and of each."""
 
+import re
+
 from analysis.readers.merits.output import Merit, Output, TextFormat
 
 # What it computes, in the order of its titles.
 _MODULE = r"^ {9,}NWChem (?!Input )(?P<name>[A-Z].*?)(?: Module)?\s*$"
+
+# Either a method by its name, and what it is made of, or the parts alone.
+_FUNCTIONAL = r"^ +XC Information\n +-+\n((?: +\S.*\n)+)"
 
 
 def _finish(output: Output) -> None:
     """Name the modules that ran: the same molecule by another method is another problem."""
     names = dict.fromkeys(match["name"] for _, match in output.find(_MODULE))
     output.facts["modules"] = "+".join(names)
+    functional = output.first(_FUNCTIONAL).splitlines()
+    parts = [re.sub(r" (?:Method|Functional) .*| +\d\.\d+.*", "", line.strip()) for line in functional]
+    output.facts["functional"] = "+".join(parts[:1] if "Method" in "".join(functional[:1]) else parts)
 
 
 FORMAT = TextFormat(
@@ -29,5 +37,5 @@ FORMAT = TextFormat(
         "atoms": r"^ *No\. of atoms +: +(\d+)|^ *atoms +=? +(\d+)",
         "functions": r"^ *AO basis - number of functions: +(\d+)|^ *functions +=? +(\d+)",
     },
-    time="Total wall", problem=("modules", "atoms", "functions"), finish=_finish,
+    time="Total wall", problem=("modules", "functional?", "atoms", "functions"), finish=_finish,
 )  # fmt: skip

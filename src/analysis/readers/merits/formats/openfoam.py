@@ -23,7 +23,6 @@ UTILITIES = set(
 )
 _EXEC = re.compile(rb"\bExec +: ")
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
-_TIME = r"^Time = (?P<time>[\d.e+-]+)s?\s*$"
 _HOST = r'^Host +: +"(?P<host>[^"]+)"'
 # The hosts of all processes: with their counts, or with a process number each (not that of the first one).
 _HOSTS = r"^(?:Hosts|Slaves) +: *\n(?:\d+\n)?\((?P<hosts>[^\0]+?)\n\)"
@@ -52,7 +51,6 @@ def _finish(output: Output) -> None:
     ``ExecutionTime`` is processor time of rank 0.
     """
     output.facts["nodes"] = str(_nodes(output))
-    output.facts["end"] = next((match["time"] for _, match in reversed([*output.find(_TIME)])), "")
     ended = output.ends(_END)
     clocks = list(output.find(_CLOCK)) if ended else []
     printed = [line for line, _ in output.find(r"^ExecutionTime = ")]
@@ -96,5 +94,5 @@ FORMAT = TextFormat(
         "size": r"^Exec +: +(?:\S*/)?(\S+)",
     },
     finish=_finish, figure_of_merit="ClockTime", unit="s", higher_is_better=False, time="ClockTime",
-    problem=("end",), given="the log of a solver",
+    given="the log of a solver",
 )  # fmt: skip
