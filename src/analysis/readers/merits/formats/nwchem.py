@@ -9,6 +9,7 @@ _MODULE = r"^ {9,}NWChem (?!Input )(?P<name>[A-Z].*?)(?: Module)?\s*$"
 
 # Either a method by its name, and what it is made of, or the parts alone.
 _FUNCTIONAL = r"^ +XC Information\n +-+\n((?: +\S.*\n)+)"
+_COEFFICIENT = re.compile(r" (?:Method|Functional) .*| \d\.\d.*")
 
 
 def _finish(output: Output) -> None:
@@ -16,7 +17,7 @@ def _finish(output: Output) -> None:
     names = dict.fromkeys(match["name"] for _, match in output.find(_MODULE))
     output.facts["modules"] = "+".join(names)
     functional = output.first(_FUNCTIONAL).splitlines()
-    parts = [re.sub(r" (?:Method|Functional) .*| +\d\.\d+.*", "", line.strip()) for line in functional]
+    parts = [_COEFFICIENT.sub("", one).strip() for one in functional]
     output.facts["functional"] = "+".join(parts[:1] if "Method" in "".join(functional[:1]) else parts)
 
 
