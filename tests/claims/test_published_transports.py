@@ -35,20 +35,26 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     return {one.claim: one for one in verdicts if one.tested}
 
 
+def sides(rows: list[dict[str, str]], value: str, *by: str, **of: str) -> dict[tuple[str, ...], list[float]]:
+    """Return the values of rows with some levels, by the columns that tell cells apart."""
+    found = defaultdict(list)
+    for row in rows:
+        if row.items() >= of.items():
+            found[tuple(row[name] for name in by)].append(float(row[value]))
+    return found
+
+
 def test_evaluate__transports_on_32_nodes_by_hand(
     told: dict[str, Verdict], rows: list[dict[str, str]]
 ) -> None:
     """One code shows it and the other does not: all have to, and none is chosen for what it shows."""
-    sides = defaultdict(list)
-    for row in rows:
-        if row["nodes"] == "32":
-            sides[row["build"], row["tuning"]].append(float(row["elapsed"]))
-    assert {key: len(times) for key, times in sides.items()} == {
+    found = sides(rows, "elapsed", "build", "tuning", nodes="32")
+    assert {key: len(times) for key, times in found.items()} == {
         ("CCE12", "OFI"): 10, ("CCE12", "UCX"): 13, ("GCC11", "OFI"): 10, ("GCC11", "UCX"): 13,
         ("GCC", "OFI"): 5, ("GCC", "UCX"): 5,
     }  # fmt: skip
     builds = ("CCE12", "GCC11", "GCC")  # two of NEMO, one of GROMACS
-    cce, gcc, gromacs = (median(sides[one, "OFI"]) / median(sides[one, "UCX"]) for one in builds)
+    cce, gcc, gromacs = (median(found[one, "OFI"]) / median(found[one, "UCX"]) for one in builds)
     assert (cce, gcc, gromacs) == pytest.approx((1.063, 1.028, 0.985), abs=5e-4)
     helps, size = (told[f"lsdyna2014-mpi-fca-mxm-{name}"] for name in ("help-at-scale", "18pct"))
     assert {one.distance for one in (helps, size)} == {"analogue"}
@@ -60,10 +66,7 @@ def test_evaluate__transports_on_32_nodes_by_hand(
 def test_evaluate__shares_of_mpi_of_gromacs_on_2_to_32_nodes(
     told: dict[str, Verdict], rows: list[dict[str, str]]
 ) -> None:
-    cells = defaultdict(list)
-    for row in rows:
-        if row["application"] == "gromacs":
-            cells[row["nodes"], row["tuning"]].append(float(row["mpi_fraction"]))
+    cells = sides(rows, "mpi_fraction", "nodes", "tuning", application="gromacs")
     assert sorted(map(len, cells.values())) == [5] * 10
     found = told["lsdyna2014-prof-compute-dominates"]
     assert found.verdict == "an analogue shows it"

@@ -70,19 +70,24 @@ class Slurm:
         return [line for line in lines if line.startswith(f"{command} ")]
 
 
-class Clock:
-    """A clock that goes on by half a minute for each look."""
+class Looks:
+    """Looks for ghosts, half a minute apart."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
-        monkeypatch.setattr("analysis.measure.ghosts.time.monotonic", lambda: self.now)
+    def __init__(self, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._now, self._ghosts = 0.0, Ghosts("c", base)
+        monkeypatch.setattr("analysis.measure.ghosts.time.monotonic", lambda: self._now)
 
-    def looks(self, ghosts: Ghosts, number: int) -> list[list[str]]:
+    def __call__(self, number: int) -> list[list[str]]:
         found = []
         for _ in range(number):
-            self.now += 30
-            found.append(ghosts.end())
+            self._now += 30
+            found.append(self._ghosts.end())
         return found
+
+
+@pytest.fixture
+def looks(base: Path, monkeypatch: pytest.MonkeyPatch) -> Looks:
+    return Looks(base, monkeypatch)
 
 
 @pytest.fixture
@@ -93,17 +98,17 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: Path) -> Slurm:
 
 
 def test_ghosts__a_job_that_its_node_lacks_is_cancelled_after_what_slurm_allows(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+    base: Path, slurm: Slurm, looks: Looks
 ) -> None:
     slurm.runs(("7", BEFORE), ("8", BEFORE), ("9", AFTER))
     slurm.nodes_say("", "")
     slurm.has("8")
     run = workflow.plan("c", base).runs[0].name
-    looks = Clock(monkeypatch).looks(Ghosts("c", base), 3)
+    found = looks(3)
     # 45 s and 10 s may pass until a job begins, and looks are 30 s apart.
     why = "Slurm's controller was restarted and calls it running, but its node has no such job: it is over"
     said = f"c: job 7 of {run}: {why}; cancelled"
-    assert looks == [[], [], [said]]
+    assert found == [[], [], [said]]
     assert slurm.calls("scancel") == ["scancel 7"]
     # A job that is there is asked for once, one that began after the controller never.
     assert [call.rpartition("=")[2] for call in slurm.calls("sstat")] == [
@@ -114,51 +119,44 @@ def test_ghosts__a_job_that_its_node_lacks_is_cancelled_after_what_slurm_allows(
     ]
 
 
-def test_ghosts__a_job_before_its_first_command_is_left_to_slurm(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ghosts__a_job_before_its_first_command_is_left_to_slurm(slurm: Slurm, looks: Looks) -> None:
     """A prolog of 100 s: Slurm calls the job running, and its node has none of its steps."""
     slurm.runs(("17", BEFORE))
     slurm.nodes_say("", "")
-    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
-    assert clock.looks(ghosts, 6) == [[]] * 6
+    assert looks(6) == [[]] * 6
     slurm.note("17")
-    assert [len(lines) for lines in clock.looks(ghosts, 3)] == [0, 0, 1]
+    assert [len(lines) for lines in looks(3)] == [0, 0, 1]
 
 
-def test_ghosts__no_node_is_asked_without_a_restart(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ghosts__no_node_is_asked_without_a_restart(slurm: Slurm, looks: Looks) -> None:
     slurm.runs(("7", AFTER))
     slurm.nodes_say("", "")
-    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
-    assert clock.looks(ghosts, 4) == [[]] * 4
+    assert looks(4) == [[]] * 4
     assert slurm.calls("sstat") == []
     assert len(slurm.calls("squeue")) == 1
     slurm.boots("2026-11-29T13:59:00")
-    assert [len(lines) for lines in clock.looks(ghosts, 3)] == [0, 0, 1]
+    assert [len(lines) for lines in looks(3)] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("err", [SILENT, "sstat: error: couldn't get steps for job 7", FORGOTTEN])
 def test_ghosts__a_node_or_controller_that_does_not_answer_ends_nothing(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch, err: str
+    slurm: Slurm, err: str, looks: Looks
 ) -> None:
     slurm.runs(("7", BEFORE))
-    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
     slurm.nodes_say("", err)
-    assert clock.looks(ghosts, 4) == [[]] * 4
+    assert looks(4) == [[]] * 4
     # What was missed before the node was silent does not count.
     slurm.nodes_say("", "")
-    clock.looks(ghosts, 1)
+    looks(1)
     slurm.nodes_say("", err)
-    clock.looks(ghosts, 1)
+    looks(1)
     slurm.nodes_say("", "")
-    assert [len(lines) for lines in clock.looks(ghosts, 3)] == [0, 0, 1]
+    assert [len(lines) for lines in looks(3)] == [0, 0, 1]
 
 
 @pytest.mark.parametrize(("start", "job", "ended"), [(60, "7", 1), (600, "7", 0), (60, "7:2", 0)])
 def test_ghosts__of_a_step_that_the_controller_forgot_the_own_record_counts(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch, start: int, job: str, ended: int
+    base: Path, slurm: Slurm, start: int, job: str, ended: int, looks: Looks
 ) -> None:
     """Of this start of the job, and not of one of several runs in it."""
     slurm.runs(("7", BEFORE))
@@ -167,27 +165,23 @@ def test_ghosts__of_a_step_that_the_controller_forgot_the_own_record_counts(
     folder = base / "data/raw/c/runs/one.failed-1"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps({"job_id": job, "reason": "x", "slurm": {"start": at}}))
-    assert sum(map(len, Clock(monkeypatch).looks(Ghosts("c", base), 3))) == ended
+    assert sum(map(len, looks(3))) == ended
 
 
-def test_ghosts__a_job_that_was_started_again_is_none(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ghosts__a_job_that_was_started_again_is_none(slurm: Slurm, looks: Looks) -> None:
     slurm.runs(("7", BEFORE))
     slurm.nodes_say("", "")
-    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
-    clock.looks(ghosts, 1)
+    looks(1)
     slurm.runs(("7", AFTER))
-    assert clock.looks(ghosts, 4) == [[]] * 4
+    assert looks(4) == [[]] * 4
     assert slurm.calls("scancel") == []
 
 
 def test_ghosts__where_slurm_does_not_answer_nothing_is_said(
-    base: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    slurm: Slurm, tmp_path: Path, looks: Looks
 ) -> None:
     slurm.runs(("7", BEFORE))
     slurm.nodes_say("", "")
-    clock, ghosts = Clock(monkeypatch), Ghosts("c", base)
     (tmp_path / "slurm/scontrol").write_text("")
-    assert clock.looks(ghosts, 3) == [[]] * 3
+    assert looks(3) == [[]] * 3
     assert slurm.calls("squeue") == []

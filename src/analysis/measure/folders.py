@@ -132,6 +132,11 @@ def note_of(base: Path, campaign: str, job: str, names: Mapping[str, Any]) -> Pa
     return running(base, campaign) / STARTED / name
 
 
+def begun(base: Path, campaign: str, job: str) -> bool:
+    """Tell whether a job has noted its start, which Slurm's prolog comes before; by names, see `note_of`."""
+    return any((running(base, campaign) / STARTED).glob(f"{job}.[0-9]*"))
+
+
 def given_up(base: Path, campaign: str, job: str, names: Mapping[str, Any]) -> bool:
     """Tell whether a start of a job is recorded as ended: what it has started can outlive it."""
     note = note_of(base, campaign, job, names).with_suffix(GONE)

@@ -63,17 +63,13 @@ class Ghosts:
         for job, at in self._missed.items():
             command = ["sstat", "--noheader", "--parsable2", "--format=JobID", f"--jobs={job}.batch"]
             answer = shell.run(command, 30)
-            begun = self._begun(job) or self._recorded(job, runs[job][1])  # else its prolog may run
-            lost = answer.code == 0 and not answer.err and begun
             if not answer.out:
-                lost = lost or (_UNKNOWN in answer.err and self._recorded(job, runs[job][1]))
+                silent = answer.code == 0 and not answer.err
+                lost = silent and folders.begun(self._base, self._campaign, job)  # else its prolog may run
+                if silent or _UNKNOWN in answer.err:
+                    lost = lost or self._recorded(job, runs[job][1])
                 found[job] = (now if at is None else at) if lost else None
         self._missed = found
-
-    def _begun(self, job: str) -> bool:
-        """Tell whether a job has noted its start: what Slurm runs before it takes as long as it likes."""
-        notes = folders.noted(self._base, self._campaign).values()
-        return job in {str(note.get("job_id")) for note in notes}
 
     def _recorded(self, job: str, began: str) -> bool:
         """Tell whether the start of a job at this time has the record of its only run."""

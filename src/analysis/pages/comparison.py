@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, attached, significant
+from analysis.base.words import Level, attached, capitalised, significant
 from analysis.estimates import groups, spelling, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
@@ -204,7 +204,7 @@ def _range(compared: Compared, rows: pd.DataFrame) -> str:
     problems = BY_NAME[compared.along].kind == "problem"
     among = "" if problems or len(ratios) < 3 else f" ({middle} in the middle)"
     by = f"in {len(ratios)} comparisons by {label(compared.along)}{among}"
-    return f"{name[:1].upper()}{name[1:]} is {than} {by}; each has too few runs for an interval"
+    return f"{capitalised(name)} is {than} {by}; each has too few runs for an interval"
 
 
 def _leads(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.base.words import capitalised
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.numerals import medians
@@ -81,7 +82,7 @@ def _shown(case: str) -> str:
 
 def _title(suite: str, case: str) -> str:
     """Name a benchmark of a suite: ``The OSU benchmarks, point-to-point bandwidth``."""
-    return f"{suite[:1].upper()}{suite[1:]}, {_shown(case)}"
+    return f"{capitalised(suite)}, {_shown(case)}"
 
 
 def _named(part: pd.DataFrame, case: str) -> pd.DataFrame:

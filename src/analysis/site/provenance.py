@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from analysis.base.words import in_order
+from analysis.base.words import capitalised, in_order
 from analysis.claims.verdict import Verdict
 from analysis.estimates.campaign import Campaign
 from analysis.schema.factors import TABLE, Factor, label
@@ -78,7 +78,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         name=campaign.name,
         evidence=campaign.evidence,
         cluster=levels.pop("cluster", ""),
-        description=". ".join(text[:1].upper() + text[1:] for text in (campaign.title, campaign.hardware)),
+        description=". ".join(map(capitalised, (campaign.title, campaign.hardware))),
         runs=len(runs),
         levels=tuple((label(name), found) for name, found in levels.items() if found),
         failed=tuple(zip(failed["run"], failed["reason"], strict=True)),

@@ -8,7 +8,7 @@ from analysis.base.words import displayed
 from analysis.claims.distance import LOOK_UP
 from analysis.claims.rules import FAILS, HOLDS
 from analysis.claims.simulated import FORBIDS, PERMITS
-from analysis.claims.verdicts import SOURCE_WORDS
+from analysis.claims.verdicts import AGREES, DIRECTED, DISAGREES, SOURCE_WORDS
 from analysis.estimates.finding import LIMITED, directed
 
 SCALES = ("ratio", "share", "level", "set", "word")
@@ -192,11 +192,7 @@ _TESTED = frozenset(
     {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
     | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
     | {"seen at this scale", "not seen at this scale"}
-    | {
-        word
-        for _, *both in LIMITED.values()
-        for word in (*both, *(directed(both[0], one) for one in _DIRECTED))
-    }
+    | {*AGREES, *DISAGREES, *DIRECTED}
     | {word for word in VERDICTS if word.startswith("an analogue")}
     | {word for words in SOURCE_WORDS.values() for word in words}
 )

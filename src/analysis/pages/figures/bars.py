@@ -8,8 +8,8 @@ from matplotlib.ticker import MaxNLocator
 from analysis.base.words import displayed
 from analysis.claims.rules import FAILS, HOLDS
 from analysis.claims.simulated import FORBIDS, PERMITS
-from analysis.claims.verdicts import SOURCE_WORDS
-from analysis.estimates.finding import LIMITED, RULED_OUT, directed
+from analysis.claims.verdicts import AGREES, DISAGREES, SOURCE_WORDS
+from analysis.estimates.finding import RULED_OUT, directed
 from analysis.pages.figures.points import wrapped
 from analysis.pages.figures.style import (
     GREY,
@@ -32,12 +32,8 @@ _LOOKS = {
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
     "an analogue shows it": ("olive", ""),
     **{f"an analogue shows the direction{size}": ("olive", "") for size in ("", *RULED_OUT)},
-    **{agrees: ("sky", "oo") for _, agrees, _ in LIMITED.values()},
-    **{
-        directed(agrees, size): ("sky", "OO")
-        for _, agrees, _ in LIMITED.values()
-        for size in ("", *RULED_OUT)
-    },
+    **dict.fromkeys(AGREES, ("sky", "oo")),
+    **{directed(agrees, size): ("sky", "OO") for agrees in AGREES for size in ("", *RULED_OUT)},
     **dict.fromkeys(SOURCE_WORDS[HOLDS], ("green", "..")),
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
     "could not fail": ("sky", ".."),
@@ -45,7 +41,7 @@ _LOOKS = {
     "out of reach here": ("grey", "oo"),
     "an analogue does not show it": ("olive", "xx"),
     "not seen at this scale": ("orange", "xx"),
-    **{disagrees: ("orange", "oo") for _, _, disagrees in LIMITED.values()},
+    **dict.fromkeys(DISAGREES, ("orange", "oo")),
     **dict.fromkeys(SOURCE_WORDS[FAILS], ("red", "..")),
     **dict.fromkeys(
         ("does not hold", "inconsistent", "not recovered", FORBIDS, "outside the band"), ("red", "xx")

@@ -35,7 +35,9 @@ def _finish(output: Output) -> None:
     loops = list(output.find(_SIZE))
     if loops:  # the last run speaks for the file
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
-    named = [*output.find(_PAIR)] or (any(output.find(_ON_GPUS)) and [*output.find(_COMMAND)]) or []
+    named = [*output.find(_PAIR)]
+    if not named and any(output.find(_ON_GPUS)):
+        named = [*output.find(_COMMAND)]
     pairs = {_RENAMED.get(one, one) for one in (_PACKAGE.sub("", match["pair"]) for _, match in named)}
     bonds = ["bonds"] if pairs and any(output.find(_BONDS)) else []
     output.facts["pair"] = "+".join(sorted(pairs) + bonds)
