@@ -74,8 +74,13 @@ def test_init__a_makefile_of_an_earlier_release_follows_the_installed_one(
     assert cli.main(["init", str(base)]) == 0
     assert makefile.read_text() == old + "\nmine:\n"
     assert "Makefile is yours: to follow each release, let it `include workflow" in capsys.readouterr().out
+    # One that is gone is written again.
+    makefile.unlink()
+    capsys.readouterr()
+    assert cli.main(["init", str(base)]) == 0
+    assert capsys.readouterr().out == f"{base}: the links are those of the installed Benchbook\n"
+    assert makefile.read_text() == now
     # Its targets are those of the release; without the links it says what to do.
-    makefile.write_text(now)
     plan = subprocess.run(("make", "-n", "lab"), cwd=base, capture_output=True, text=True, check=True).stdout
     assert "--if-changed --cores all --one-line --whole --ri evidence" in plan
     (base / home.TARGETS).unlink()

@@ -22,7 +22,7 @@ FILES = (
 )  # fmt: skip
 # The claims of the shipped repository's own campaign are no report.
 _OWN = ("config/claims/house.yaml",)
-_MARK = Path("workflow/Snakefile")
+MARK = Path("workflow/Snakefile")
 _EMPTY = ("config/campaigns", "config/clusters", "config/formats", "data/raw", "data/processed")
 _SNAKEFILE = """\
 # The rules are those of the installed Benchbook; `link` links its notebooks, applications and claims.
@@ -141,7 +141,7 @@ def init(folder: str | Path) -> Path:
     -------
     Path
         The folder. Of one that is a project only the links are brought up to the installed release, and a
-        Makefile that an earlier release wrote, unless it was changed.
+        Makefile that is missing, or that an earlier release wrote and nobody changed.
 
     Raises
     ------
@@ -149,11 +149,11 @@ def init(folder: str | Path) -> Path:
         If the folder has files; none of them is touched.
     """
     base = Path(folder)
-    snakefile = base / _MARK
+    snakefile = base / MARK
     if snakefile.is_file() and "benchbook.home" in snakefile.read_text(encoding="utf-8"):
         link(base)
         makefile = base / "Makefile"
-        if makefile.is_file() and sha256(makefile.read_bytes()).hexdigest()[:16] in _OLD_MAKEFILES:
+        if not makefile.exists() or sha256(makefile.read_bytes()).hexdigest()[:16] in _OLD_MAKEFILES:
             makefile.write_text(_MAKEFILE, encoding="utf-8")
         return base
     if base.exists() and (not base.is_dir() or any(base.iterdir())):
@@ -162,7 +162,7 @@ def init(folder: str | Path) -> Path:
         (base / name).mkdir(parents=True, exist_ok=True)
         (base / name / ".gitkeep").touch()
     texts = {
-        project.CONFIG: _CONFIG, _MARK: _SNAKEFILE, Path("Makefile"): _MAKEFILE,
+        project.CONFIG: _CONFIG, MARK: _SNAKEFILE, Path("Makefile"): _MAKEFILE,
         Path("README.md"): _README.format(name=base.resolve().name), Path(".gitignore"): _IGNORE,
     }  # fmt: skip
     for path, text in texts.items():

@@ -42,11 +42,24 @@ def test_findings__without_a_comparison_the_answer_names_no_rate(found: list[Con
     assert said[-1] == "In all 2 conclusions, none of them from a comparison."
 
 
-def test_findings__a_campaign_that_says_nothing() -> None:
+def test_findings__a_campaign_with_one_kind_of_run_says_that_nothing_can_be_compared() -> None:
     single = campaign(rates(1.0, SPREAD[:1], mpi="a"))
-    assert pages.finding_sentences(single, conclusions(single), 0.05)[0].startswith(
-        "No comparison is clear of chance"
-    )
+    said = pages.finding_sentences(single, conclusions(single), 0.05)
+    assert said == ["Nothing can be compared: no two groups of runs agree in everything but one factor."]
+
+
+def test_findings__what_is_not_decided_says_why() -> None:
+    few = campaign([*rates(1.0, SPREAD[:2], mpi="a"), *rates(1.1, SPREAD[:2], mpi="b")])
+    assert pages.finding_sentences(few, conclusions(few), 0.05) == [
+        "No comparison is decided: 1 with too few runs."
+    ]
+    wide = [
+        value * step for value, step in zip((1.0,) * 8, (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4), strict=True)
+    ]
+    same = campaign([*rates(1.0, wide, mpi="a"), *rates(1.0, wide, mpi="b")])
+    assert pages.finding_sentences(same, conclusions(same), 0.05) == [
+        "No comparison is decided: 1 without a clear difference."
+    ]
 
 
 def test_findings__the_forest_has_the_ratios(found: list[Conclusion]) -> None:

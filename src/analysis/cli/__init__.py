@@ -440,7 +440,7 @@ def _claims(command: Any) -> None:
         "order": "of a trend: levels in order, separated by commas",
         "expect": "the figure as printed: 'over 5', 'about 24 %%', 'up to 135', '2 to 3', rising",
         "title": "begin a new report of this title with the claim",
-        "publisher": "of a new report", "date": "of a new report, such as 'May 2026'",
+        "publisher": "of a new report, with --title", "date": "of a new report, such as 'May 2026'",
     }  # fmt: skip
     for flag, what in flags.items():
         add(f"--{flag}", default="", metavar=flag.upper(), help=what)
@@ -482,7 +482,8 @@ _EXAMPLES = {
     "new-campaign": "new-campaign mine\nnew-campaign mine --by-hand\n"
     "new-campaign mine --from-slurm --application hpcg --nodes 1,2,4 --yes",
     "claim": "claim new --report lsdyna2014\n"
-    "claim new --report mine2026 --title 'Benchmarks of our new cluster'\n"
+    "claim new --report mine2026 --title 'Benchmarks of our new cluster' --publisher 'Our centre'"
+    " --date 'May 2026'\n"
     "claim new --report hpcg2014 --statement 'FDR is 3 times as fast as 10GbE' --topic interconnect"
     " --quantity speedup --factor interconnect --treatment ib-fdr --baseline 10gbe --expect 'about 3'",
     "plan": "plan mine\nplan mine --runs\nplan --claim hpcg2014-ic-fdr-over-1gbe-5x",

@@ -23,10 +23,10 @@ from analysis.measure.outline import Outline, Wanted, applications, by_hand, cas
 
 def new_project(folder: str) -> int:
     """Write a new project and say what comes next; bring one that is there up to the installed release."""
-    from benchbook.home import TARGETS, init  # the package that users import knows this one
+    from benchbook.home import MARK, TARGETS, init  # the package that users import knows this one
 
     base, makefile = Path(folder), Path(folder) / "Makefile"
-    there = makefile.is_file()
+    there = (base / MARK).is_file()
     init(folder)
     if there:
         print(f"{base}: the links are those of the installed Benchbook")

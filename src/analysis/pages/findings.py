@@ -14,9 +14,12 @@ from analysis.findings.conclusion import (
     EQUAL,
     GROWS,
     OPEN,
+    SEEN,
+    SESSION,
     STANDING,
     TOPICS,
     UNKNOWN,
+    UNORDERED,
     Conclusion,
     reason,
 )
@@ -26,6 +29,13 @@ from analysis.pages.notebook import TextTable
 _RATIOS = (DIFFERS, GROWS, EQUAL)  # what the forest has a ratio of
 _EACH = 4  # ratios of one topic
 _FIRST = 4  # sentences of the answer
+# Why a comparison is not decided.
+_UNCLEAR = "without a clear difference"
+_LACKS = {
+    SEEN: "with too few runs",
+    SESSION: "of runs not made in turn",
+    UNORDERED: "of runs in unknown order",
+}
 
 
 def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float) -> list[str]:
@@ -36,8 +46,7 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
     what = f"Nothing is concluded from {cells} whose runs may be no repeats; see what is open."
     asked = [what] if campaign.doubts else []
     if not sure:
-        nothing = "No comparison is clear of chance: there are too few runs, or no difference."
-        return [*(mixed or [nothing]), *asked]
+        return [*(mixed or [_nothing(found)]), *asked]
     first = {one.topic: one for one in reversed(sure)}
     topics = list(dict.fromkeys(one.topic for one in sure))[:_FIRST]
     compared = sum(one.q is not None for one in sure)
@@ -51,6 +60,20 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
         f"In all {counted(len(sure), 'conclusion')}{at}{open_}.",
         *asked,
     ]
+
+
+def _nothing(found: Sequence[Conclusion]) -> str:
+    """Say why no comparison is decided: there is none, or how many lack what."""
+    compared = [one for one in found if one.question.compare is not None]
+    if not compared:
+        return "Nothing can be compared: no two groups of runs agree in everything but one factor."
+    lack = [
+        _LACKS.get(one.word, _UNCLEAR if one.finding.estimate.settles else _LACKS[SEEN]) for one in compared
+    ]
+    counts = [
+        f"{lack.count(what)} {what}" for what in dict.fromkeys((*_LACKS.values(), _UNCLEAR)) if what in lack
+    ]
+    return f"No comparison is decided: {'; '.join(counts)}."
 
 
 def forest(campaign: Campaign, found: Sequence[Conclusion], most: int = 16) -> pd.DataFrame:
