@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 ROOT = Path(__file__).parents[2]
 # What is asked -> the first hit.
 QUERIES = [
-    ("Wh", "cpu-frequency-energy.html"),
+    ("Wh", "question-energy-and-cost.html"),
     ("watt", "cpu-frequency-energy.html"),
     ("energy per job", "cpu-frequency-energy.html"),
     ("dual rank", "spec-memory-ranks.html"),
@@ -34,7 +34,7 @@ QUERIES = [
     ("234 %", "index.html#hpcg2014-cpu-athena-234pct"),
     ("FDR 1GbE 7 times", "index.html#lsdyna2014-ic-fdr-over-1gbe-7x"),
     ("InfiniBand Ethernet LS-DYNA", "lsdyna-interconnect.html"),
-    ("jobs a day", "placement.html"),
+    ("jobs a day", "question-jobs-at-once.html"),
     ("77 %", "index.html#lsdyna2014-place-two-jobs-77pct"),
     ("MPI library", "mpi-library.html"),
     ("Nehalem", "index.html#lsdyna2014-cpu-ivb-over-nhm-167pct"),
@@ -78,7 +78,7 @@ QUERIES = [
     ("what is an analogue", "docs/glossary.html#distances"),
     ("how much memory does a job need", "memory.html"),
     ("cloud or on premises", "cloud-links.html"),
-    ("what does a job cost", "index.html#lsdyna2009-pwr-ordering"),
+    ("what does a job cost", "cpu-frequency-energy.html"),
     ("AMD or Intel", "spec-cpu-generations.html"),
     ("ARM or x86", "hpcg-by-others.html"),
     ("Open MPI or Intel MPI", "index.html#lsdyna2014-mpi-platform-best"),
@@ -113,6 +113,17 @@ QUERIES = [
     ("message size distribution", "messages.html"),
     ("reproduce a result", "docs/campaigns.html#verify"),
     ("which interconnect for OpenFOAM", "openfoam-scaling.html"),
+    ("cost of profiling", "vm-lulesh-profilers.html"),
+    ("cluster slower after upgrade", "docs/tutorial.html#after-an-upgrade"),
+    ("how is energy measured", "docs/power.html"),
+    ("which MPI is faster", "mpi-library.html"),
+    ("how do I add my cluster", "docs/measure.html#add-your-cluster"),
+    ("buy how many nodes", "docs/how-to.html#how-many-nodes-should-i-buy"),
+    ("strong scaling limit", "castep-scaling.html"),
+    ("ipmi power meter setup", "docs/power.html#meters-that-benchbook-reads"),
+    ("what does refuted mean", "docs/glossary.html#verdicts-on-runs"),
+    ("confidence interval of the median", "docs/statistics.html#medians-ratios-and-their-intervals"),
+    ("new parser for my application output", "docs/extend.html#add-a-format"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
@@ -125,8 +136,6 @@ NEAREST = [
     ("strong scaling OpenFOAM", "openfoam-scaling.html"),
     ("Singularity containers slow down", "docs/measure.html"),
     ("half populated nodes", "vasp-placement.html"),
-    ("cost of profiling", "vm-lulesh-profilers.html"),
-    ("cluster slower after upgrade", "docs/tutorial.html#after-an-upgrade"),
     ("air-gapped install", "docs/how-to.html#install-without-a-network"),
 ]
 

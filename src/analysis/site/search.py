@@ -43,6 +43,10 @@ _GAPS = (
     ("training of neural networks", "pytorch tensorflow neural", "ai ml training learning"),
     ("virtual machines against bare metal", "hypervisor virtualisation virtualization", "vm bare metal"),
 )
+# A page that says how to do something is sought more often than one that explains or lists it.
+_KINDS = {"Explanation": 0.9, "Reference": 0.8}
+# What was measured of Benchbook itself, and what is listed by itself, is sought least.
+_LEAST = re.compile(r"reference/|readers-damage|statistics-study|scaling|model-check")
 _FIRST_CELL = re.compile(r"<tr[^>]*>\s*<td[^>]*>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
 
@@ -112,7 +116,7 @@ def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
         "body": f"{page.question} {page.answer_text} {_text(page.intro)} {classes} "
         f"{page.campaign} {page.hardware}",
         "terms": page.terms,
-        "boost": 1.2,
+        "boost": 1.4,
     }
 
 
@@ -155,7 +159,7 @@ def _question(one: QuestionPage) -> dict[str, Any]:
         "where": f"question · {one.name} · all campaigns",
         "about": f"{one.name} {' '.join(dict.fromkeys(row.claim.topic for row in one.rows))}",
         "body": f"{one.sentence} {campaigns}",
-        "boost": 0.3,  # its pages say more of a word
+        "boost": 0.6,  # its pages say more of a word
     }
 
 
@@ -168,7 +172,6 @@ def _doc(doc: Doc) -> Iterator[dict[str, Any]]:
 
 
 def _passage(doc: Doc, title: str, fragment: str, text: str) -> dict[str, Any]:
-    reference = doc.name.startswith("reference/")
     # The first column of a table has what its rows are about.
     rows = [cell for cell in map(_text, _FIRST_CELL.findall(text)) if len(cell.split()) < 3]
     return {
@@ -179,7 +182,7 @@ def _passage(doc: Doc, title: str, fragment: str, text: str) -> dict[str, Any]:
         "about": doc.title,
         "terms": " ".join(rows),
         "body": " ".join(dict.fromkeys(_text(text).split())),
-        "boost": (0.6 if reference else 0.9) * (0.8 if fragment else 1.0),
+        "boost": (0.6 if _LEAST.match(doc.name) else _KINDS.get(doc.kind, 1.0)) * (0.9 if fragment else 1.0),
     }
 
 

@@ -27,9 +27,18 @@
   // LS-DYNA is also sought as lsdyna.
   const joined = (text) => (text.match(/\p{L}{2,}-\p{L}{2,}/gu) || []).map((one) => one.replace("-", "").toLowerCase());
 
+  // What is left of a word without its ending: measures, measured, measuring and measurement are one. A short
+  // rest is no stem: "string" is no "str". Each spelling of -ise counts.
+  const stem = (word) => {
+    if (!/^\p{L}{4,}$/u.test(word)) return word;
+    const one = word.replace(/iz(e|es|ed|er|ing|ation)$/, "is$1");
+    const short = one.replace(/(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|s|e|y)$/, "");
+    return short.length > 3 ? short.replace(/e$|([bdfglmnprt])(?=\1$)/, "") : one.replace(/s$/, "");
+  };
+
   // Words that mean nearly the same to who searches.
   const SYNONYMS = [
-    "wh kwh energy power watt watts",
+    "wh kwh energy power watt electricity",
     "infiniband ib fdr qdr edr hdr ddr",
     "roce rdma",
     "1gbe gigabit gige",
@@ -39,17 +48,18 @@
     "dimm dimms memory ram modules",
     "rank ranks processes",
     "cpu processor processors generation",
-    "jobs job throughput productivity",
-    "scales scaling scale scalability scalable",
+    "jobs throughput productivity",
+    "job run",
+    "scale scalability scalable limit",
     "cost price money usd electricity",
     "cite citation",
     "turbo frequency clock ghz",
     "sharp switch in-network",
     "faster fast speedup speed",
     "message messages",
-    "flags compiler compilers",
+    "flags compiler optimisation",
     "hyperthreading smt",
-    "noise repeat repeats scatter jitter variation variability reproducible",
+    "noise repeat scatter jitter variation variability reproducible",
     "interval intervals uncertainty",
     "imbalance imbalanced waiting",
     "dual both",
@@ -58,11 +68,15 @@
     "hpl linpack",
     "data bytes volume",
     "communication mpi",
-    "compute computing computation",
-    "measure measured measuring measurement meter meters",
-    "size sizes large",
-    "reproduce reproducible repeat repeated verify",
-    "predict prediction forecast whatif",
+    "measure > meter",
+    "cost > energy",
+    "size large distribution histogram",
+    "reproduce reproducible repeat verify",
+    "predict forecast whatif",
+    "parser reader format",
+    "upgrade update",
+    "setup configuration configure",
+    "new add",
     "numa socket sockets",
     "hyper-threading hyperthreading",
     "cloud clouds",
@@ -76,11 +90,15 @@
 
   let index = null;
   const prepare = (raw) => {
-    const df = new Map();
+    const df = new Map(); // entries by stem
+    const vocabulary = new Set();
     const entries = raw.entries.map((one) => {
       const weights = new Map();
       const add = (text, weight) => {
-        for (const word of [...words(text), ...joined(text)]) weights.set(word, Math.max(weights.get(word) || 0, weight));
+        // A part of a compound is less than the word itself: in-network computing is no network.
+        const parts = new Set((text.match(/\p{L}+(?:-\p{L}+)+/gu) || []).flatMap(words));
+        for (const word of [...words(text), ...joined(text)])
+          weights.set(word, Math.max(weights.get(word) || 0, parts.has(word) ? 0.9 * weight : weight));
       };
       add(one.body || "", 1);
       add(one.terms || "", 2);
@@ -88,13 +106,19 @@
       add(one.alias || "", 8);
       // Of what is not measured its own words count; the campaign in brackets is no word of a question.
       if (one.kind !== "gap") add(one.title.replace(/ \([\w.-]+\)$/, ""), 8);
-      for (const word of weights.keys()) df.set(word, (df.get(word) || 0) + 1);
+      for (const word of weights.keys()) vocabulary.add(word);
+      for (const one of new Set([...weights.keys()].map(stem))) df.set(one, (df.get(one) || 0) + 1);
       return { ...one, weights, length: words(one.title).length, phrase: spaced(one.title), named: spaced(one.terms || "") };
     });
+    const stems = new Map();
+    for (const word of vocabulary) stems.set(stem(word), [...(stems.get(stem(word)) || []), word]);
     const synonyms = new Map();
-    for (const group of SYNONYMS)
-      for (const word of group) synonyms.set(word, [...(synonyms.get(word) || []), ...group.filter((w) => w !== word)]);
-    return { entries, df, synonyms, vocabulary: [...df.keys()] };
+    for (const group of SYNONYMS) {
+      const one_way = group[1] === ">"; // who asks what it costs wants energies, not the other way round
+      for (const word of one_way ? group.slice(0, 1) : group)
+        synonyms.set(stem(word), [...(synonyms.get(stem(word)) || []), ...group.filter((w) => w !== word && w !== ">")]);
+    }
+    return { entries, df, stems, synonyms, vocabulary };
   };
 
   // Letters that are missing, too many, wrong, or two that changed places.
@@ -115,7 +139,7 @@
   // The nearest words to a misspelt one; of equally near ones, those with the same letters.
   const nearest = (word) => {
     const letters = [...word].sort().join();
-    const found = index.vocabulary
+    const found = [...index.vocabulary]
       .map((other) => [other, distance(word, other) - 0.5 * ([...other].sort().join() === letters)])
       .filter(([, far]) => far <= (word.length > 6 ? 2 : 1));
     const least = Math.min(...found.map(([, far]) => far));
@@ -124,48 +148,48 @@
 
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
-    ("a an and are as at be best better between buy by can could do does enough every fast fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of on one or overhead per performance s should solution spend spent t take takes than that the there to two use using versus vs want we what when which with worth would you")
+    ("a an and are as at be best better between by can could do does enough every fast faster fastest for from get good has have help helps higher how i if in is it long lower many me" +
+      " most much my need needs of on one or overhead per performance s should slow slower solution spend spent t take takes than that the there to two use using versus vs want we what when which with worth would you")
       .split(" ")
   );
-  const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(word));
+  const ASKING = new Set("how which what why is are do does did should can a an the of".split(" "));
+  const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(stem(word)));
 
   // What a word of the question may be in the index, each with its weight.
-  const forms = (word) => {
+  const meanings = (word) => {
     const found = new Map([[word, 1]]);
-    const meant = new Map(); // a longer word -> the word that begins it
-    if (/^\d+$/.test(word)) found.set(`${word}%`, 0.9);
+    const add = (one, weight) => found.has(one) || found.set(one, weight);
+    const same = (one, weight) => [one, ...(index.stems.get(stem(one)) || [])].forEach((other) => add(other, weight));
+    if (/^\d+$/.test(word)) add(`${word}%`, 0.9);
     const number = /^\p{L}{3,}s$/u.test(word) ? word.slice(0, -1) : /^\p{L}{3,}$/u.test(word) ? `${word}s` : word;
-    if (number !== word) found.set(number, 1); // of singular and plural, each finds the other as itself
-    for (const other of index.synonyms.get(word) || []) found.set(other, 0.6);
-    if (NETWORKS.test(word)) for (const other of LINKS) if (!found.has(other)) found.set(other, 0.3);
+    add(number, 1); // of singular and plural, each finds the other as itself
+    same(word, 0.8);
+    for (const other of index.synonyms.get(stem(word)) || []) same(other, 0.6);
+    if (NETWORKS.test(word)) for (const other of LINKS) add(other, 0.3);
     if (word.length >= 3)
-      for (const other of index.vocabulary)
-        if (other.startsWith(number.length < word.length ? number : word) && !found.has(other)) found.set(other, 0.5);
-    if (![...found.keys()].some((one) => index.df.has(one)) && word.length >= 4)
-      for (const [other, far] of nearest(word)) {
-        found.set(other, 0.4 / far);
-        for (const longer of index.vocabulary)
-          if (longer.startsWith(other) && !found.has(longer)) {
-            found.set(longer, 0.2 / far);
-            meant.set(longer, other);
-          }
-      }
+      for (const other of index.vocabulary) if (other.startsWith(number.length < word.length ? number : word)) add(other, 0.5);
     // A synonym or a longer word that is rarer than the word itself must not count more than the word.
-    const most = (one) => (index.df.has(one) ? rarity(one) : Infinity);
-    return [...found]
-      .filter(([one]) => index.df.has(one))
-      .map(([one, weight]) => [one, weight * Math.min(rarity(one), most(word), most(number), most(meant.get(one)))]);
+    const most = Math.min(...[word, number].filter((one) => index.vocabulary.has(one)).map(rarity));
+    return [...found].filter(([one]) => index.vocabulary.has(one)).map(([one, weight]) => [one, weight * Math.min(rarity(one), most)]);
+  };
+  // Of a word that is nowhere they are those of words with one wrong letter, of its stem, or with two.
+  const forms = (word) => {
+    if (index.vocabulary.has(word) || word.length < 4) return meanings(word);
+    const near = nearest(word);
+    const own = near.some(([, far]) => far <= 1) ? [] : meanings(word);
+    if (own.length) return own;
+    return near.flatMap(([other, far]) => meanings(other).map(([one, weight]) => [one, (0.4 * weight) / far]));
   };
 
   const find = (question, most = 15) => {
     const typed = words(question);
     // "archer 2" is archer2 where that is a word.
-    const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.df.has(typed[i] + typed[i + 1]);
+    const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.vocabulary.has(typed[i] + typed[i + 1]);
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
-    const telling = said.filter((word) => !COMMON.has(word));
+    const meaning = /^\s*what (is|are|do|does) /i.test(question); // of a word: the glossary says it
+    const telling = said.filter((word) => !COMMON.has(word) && !(meaning && /^means?$/.test(word)));
     const sought = telling.length ? telling : said;
-    const asked = sought.map(forms);
+    const asked = sought.map((word) => forms(NETWORKS.test(word) ? "interconnect" : word));
     // Nearly everything here is about jobs: an entry without the word lacks little, and without a rare word much.
     // Dual and single tell what of only by their noun: a dual socket is no dual rank.
     const number = (word) => /^(single|dual)$/.test(word);
@@ -174,12 +198,17 @@
     const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
     const needed = sum(share);
     const phrase = spaced(question);
-    // "per watt" is more than watt where a figure is called so.
-    const pairs = typed.slice(1).map((word, i) => ` ${typed[i]} ${word} `);
-    const meaning = /^\s*what (is|are|does) /i.test(question); // of a word: the glossary says it
-    const asking = /^\s*(how(?! to\b)|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
-    const favour = ({ kind, url }) =>
-      meaning && url.startsWith("docs/glossary") ? 5 : asking && (kind === "page" || kind === "report") ? 1.5 : 1;
+    // "per watt" is more than watt where a figure or a title is called so.
+    const telling_pair = ([one, word]) => !ASKING.has(one) && (sought.includes(one) || sought.includes(word));
+    const pairs = typed
+      .slice(1)
+      .map((word, i) => [typed[i], word])
+      .filter(telling_pair)
+      .map((pair) => ` ${pair.join(" ")} `);
+    const method = /^\s*how (to|is|are|can|do i|do you|does it)\b/i.test(question); // the documentation says how
+    const asking = /^\s*(how|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
+    const wanted = method ? ["docs"] : asking ? ["page", "report"] : [];
+    const favour = ({ kind, url }) => (meaning && url.startsWith("docs/glossary") ? 5 : wanted.includes(kind) ? 1.5 : 1);
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
@@ -193,14 +222,14 @@
         cover += best > 0 ? rare[i] : 0;
       }
       score *= (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length));
-      if (pairs.some((one) => entry.named.includes(one))) score *= 1.2;
+      for (const one of pairs) if (entry.named.includes(one) || entry.phrase.includes(one)) score *= 1.4;
       if (said.length > 1 && entry.phrase.includes(phrase)) score *= 3; // the title says it word by word
       return { entry, met, cover, score };
     });
     const all = scored.filter((one) => one.met === needed && one.met);
     const exact = all.length > 0;
     // A title with most of the words is nearer than a long passage that has them all somewhere.
-    for (const one of scored) one.score *= (one.cover / (sum(rare) || 1)) ** 2;
+    for (const one of scored) one.score *= one.cover / sum(rare) || 0;
     const some = scored.filter((one) => one.met);
     some.sort((a, b) => b.score - a.score);
     const best = some.length ? some[0].score : 0;
