@@ -16,6 +16,8 @@ all runs are there. Then Slurm's own books are compared with the records:
   run itself had ended;
 - unnamed: a failed attempt without a reason;
 - untrue: a failed attempt that does not say what its job was hit by (memory, limit), or says it of another;
+- bare: an attempt that has an exit code for a reason, though Slurm was told to end its job;
+- false alarms: a fault that ``benchbook verify`` finds in a good run;
 - stopped: a good run whose job was suspended while its program ran;
 - no output: a good run without the program's line in its output;
 - unsaid: a job that waits for a hand (held, its node drained) and that ``benchbook progress`` does not name.
@@ -32,14 +34,15 @@ Needs root on Debian and tests/slurm/install.sh. All counts shall be 0.
 Longer runs that need more memory are fewer at a time: more of them are disturbed (each start once). A
 disturbance waits for a job that it can hit, and the last runs wait for the last disturbances.
 
-usage: study_disturbances.py [--disturbances 100] [--each 0] [--runs 60] [--seed 20220] [--seconds 18]
-[--memory 1900] [--keep FOLDER] (about 10 s for each disturbance)
+usage: study_disturbances.py [--disturbances 100] [--each 0] [--at-once 1] [--minutes 60] [--runs 60]
+[--seed 20220] [--seconds 18] [--memory 1900] [--keep FOLDER] (about 10 s for each disturbance)
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import re
@@ -48,9 +51,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +63,26 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.slurm import campaigns
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.disturbances import KINDS, PROGRAM, Clocks, Disturbances
+from tests.slurm.disturbances import GROUPS, KINDS, PROGRAM, Clocks, Disturbances
 from tests.slurm.machine import ClusterError
 from tests.slurm.memory import Limits
-from tests.slurm.starts import HEAD, Start, counted, ends, start_of, starts, unborn, untrue, without
+from tests.slurm.starts import (
+    HEAD,
+    Start,
+    bare,
+    counted,
+    ends,
+    false_alarms,
+    start_of,
+    starts,
+    unborn,
+    untrue,
+    without,
+)
 
 _EVERY = 1.0  # s between two disturbances, at least
 _PATIENCE = 120.0  # s that a disturbance waits for a job that it can hit
+_FORGET = ("purge the accounting", "another database")
 _HELD = 30  # runs that wait for the last disturbances: as many as end during one
 
 
@@ -75,12 +93,14 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=20220)
     parser.add_argument("--each", type=int, default=0, help="how often each kind is drawn first")
+    parser.add_argument("--at-once", type=int, default=1, help="disturbances at once, at most")
+    parser.add_argument("--minutes", type=float, default=60, help="after that, none begins any more")
     parser.add_argument("--seconds", type=int, default=18, help="s that a run takes")
     parser.add_argument("--memory", type=int, default=1900, help="MB of a run, of a node's 4000")
     parser.add_argument("--keep", type=Path, help="a new folder for a copy of what was found at fault")
     given = parser.parse_args()
     with scene(given.runs, given.seed, given.seconds, given.memory) as study:
-        study.disturb(given.disturbances, given.each)
+        study.disturb(given.disturbances, given.each, given.at_once, given.minutes)
         complete = study.complete()
         started, records = study.accounted(), study.records()
         counts = study.faults()
@@ -165,8 +185,10 @@ class Study:
         self._finished = base / "data/raw/few/runs"
         self._known = dict[Start, str]()  # of starts that Slurm's database may forget
         self._ends = dict[Start, float]()
-        self._looked, self._left = 0.0, 0  # disturbances to come
+        self._looked, self._asked, self._left = 0.0, 0.0, 0  # disturbances to come
         self._hit = dict[str, str]()  # job -> what has befallen it
+        self._choosing, self._starting = threading.Lock(), threading.Lock()
+        self._alone = {kind: lock for group in GROUPS for lock in [threading.Lock()] for kind in group}
         batch = "partition: bench", "partition: batch\n  exclusive: false"
         some = batch, ("memory: 1000", f"memory: {memory}"), ("minutes: 3", "minutes: 50")
         program = PROGRAM.format(told=self._told, seconds=seconds) + campaigns.RESULT.format(ranks=1)
@@ -182,24 +204,36 @@ class Study:
 
     def _alive(self) -> bool:
         """Give the command again if Snakemake has ended; false if all runs are there."""
-        if self._snakemake.poll() is not None:
-            self._snakemake.communicate()
-            if self._snakemake.returncode == 0:
-                return False
-            self._snakemake = self._start()
+        with self._starting:
+            if self._snakemake.poll() is not None:
+                self._snakemake.communicate()
+                if self._snakemake.returncode == 0:
+                    return False
+                self._snakemake = self._start()
         return True
 
-    def disturb(self, number: int, each: int = 0) -> None:
-        """Disturb the campaign so often, each kind at least so often, or until all its runs are there."""
-        for at, kind in enumerate(planned(number, each, self.random)):
+    def disturb(self, number: int, each: int = 0, at_once: int = 1, minutes: float = 60.0) -> None:
+        """Disturb the campaign so often, each kind at least so often, or until all its runs are there.
+
+        So many disturbances happen at once, and none begins after so many minutes.
+        """
+        self._left, deadline = number, time.monotonic() + 60 * minutes
+
+        def one(kind: str) -> None:
+            self._left -= 1
+            if time.monotonic() > deadline:
+                return
             self.drawn[kind] += 1
-            self._left = number - at
-            self._wait_for(kind, _PATIENCE)
+            with self._alone.get(kind, contextlib.nullcontext()):
+                self._wait_for(kind, _PATIENCE)
             if self.random.random() < 0.02 and self._alive():
                 os.killpg(self._snakemake.pid, signal.SIGKILL)
                 self.drawn["kill Snakemake"] += 1
                 self.done["kill Snakemake"] += 1
             time.sleep(_EVERY)
+
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(one, planned(number, each, self.random)))
 
     def force(self, kind: str) -> str:
         """Disturb once, as soon as a job is there that can be hit; return the job."""
@@ -213,12 +247,13 @@ class Study:
         while time.monotonic() < deadline and self._alive():
             self._administer()
             self._hold()
-            self.accounted()  # a disturbance may take it from Slurm's books
+            if kind in _FORGET or time.monotonic() - self._asked > 5 * _EVERY:
+                self.accounted()  # a disturbance may take it from Slurm's books
             jobs = self._running()
             self.random.shuffle(jobs)
             if job := next((job for job in jobs if self._do(kind, job)), ""):
                 return job
-            time.sleep(0.1)
+            time.sleep(0.2)
         return ""
 
     def _hold(self) -> None:
@@ -229,13 +264,17 @@ class Study:
 
     def _do(self, kind: str, job: str) -> bool:
         """Disturb once; tell whether that was possible."""
+        with self._choosing:
+            if job in self._hit:
+                return False
+            self._hit[job] = kind
         with contextlib.suppress(ClusterError, OSError):  # it may end just now
             if self._disturbances.do(kind, job):
                 self.done[kind] += 1
-                self._hit[job] = kind
                 (self._told / f"go.{job}").touch()
                 print(f"{sum(self.done.values())}: {kind}, job {job}", file=sys.stderr, flush=True)
                 return True
+        self._hit.pop(job)
         return False
 
     def records(self) -> list[dict[str, Any]]:
@@ -255,11 +294,20 @@ class Study:
             started, records, self.notes("idle"), self.ran(), self.ended_well(), self._ends
         )
         found["untrue"] = untrue(self._hit, records)
+        found["bare"] = bare(self._hit, records)
+        found["false alarms"] = false_alarms(self.verified(), records)
         found["early"] = [str(one) for one in sorted(self.early)]
         good = [one for one in records if not one["reason"]]
         found["stopped"] = [one["run"] for one in good if self._hit.get(start_of(one)[0]) == "suspend"]
         found["no output"] = self.without_output()
         return {**found, "unsaid": self.unsaid}
+
+    def verified(self) -> list[str]:
+        """Return what ``benchbook verify`` calls a fault."""
+        command = [sys.executable, "-m", "analysis.cli", "verify", "--json", "few"]
+        said = subprocess.run(command, cwd=self.base, capture_output=True, text=True, check=False).stdout
+        (found,) = json.loads(said)
+        return [f"{one['source']}: {one['found']}" for one in found["faults"]]
 
     def ended_well(self) -> set[str]:
         """Return the jobs that the controller has seen end with status 0, by its log, which no kill takes."""
@@ -350,6 +398,7 @@ class Study:
 
     def accounted(self) -> dict[Start, str]:
         """Return the state of each start by Slurm's own books, also of those that they have forgotten."""
+        self._asked = time.monotonic()
         format_ = "--format=JobID,State,Start,End,Comment"
         asked = ["sacct", "-X", "-D", "-a", "-n", "-P", "--starttime=now-1day", format_]
         lines = (line.split("|") for line in self.cluster.run(asked, check=False).stdout.splitlines())

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,36 @@ def test_doubts__slurm_knows_when_and_where(campaign: Path, lie: Record, said: s
     wrong = [fault for fault in wrong if "another of its cluster overlaps it" not in fault.found]
     assert {fault.source for fault in wrong} == {f"{run.name}/run.json"}
     assert wrong[0].found.startswith(said)
+
+
+@pytest.mark.parametrize("key", ["start", "clock"])
+@pytest.mark.parametrize(
+    ("step", "noted", "name", "said"),
+    [
+        (5400, 5400, "", ""),  # of 300 disturbed runs at least 48 did not count for such a clock
+        (-7200, -7200, "", ""),
+        (5400, 0, "", "it began at 2026-11-2"),  # the record was moved, not the clock
+        (5400, 5400, "another", "it began at 2026-11-2"),
+    ],
+)
+def test_doubts__a_run_on_a_node_with_a_wrong_clock_counts(
+    campaign: Path, step: int, noted: int, name: str, said: str, key: str
+) -> None:
+    """Its job is known by its names, and it lies in it by what that clock said as the job began."""
+    run = first(campaign, case="osu_bw", interconnect="shared-memory")
+    record = json.loads((run / "run.json").read_text())
+    head, *lines = (line.split("|") for line in (campaign / "sacct.txt").read_text().splitlines())
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    (job,) = (row for row in rows if row["JobID"] == str(record["job_id"]))
+    right = datetime.fromisoformat(f"{job['Start']}+00:00").timestamp()
+    own = {"job_name": name or job["JobName"], "comment": job["Comment"], "start": right, key: right + noted}
+    change(run, start=record["start"] + step, end=record["end"] + step, slurm=own)
+    wrong, odd = doubted(campaign)
+    wrong = [one for one in wrong if one.source.startswith(run.name) and "no accounting" not in one.found]
+    assert any(one.found.startswith(said) for one in wrong) if said else wrong == []
+    off = [one.found for one in odd if "the clock of" in one.found]
+    what = f"the clock of n1 was {step:+d} s off Slurm's as job {job['JobID']} began"
+    assert off == ([] if said else [what])
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "PENDING"])

@@ -110,6 +110,39 @@ def test_in_pairs__jobs_are_not_one_for_their_number() -> None:
     assert not differences.in_pairs(top.assign(campaign="x"), bottom.assign(campaign="y"))
 
 
+def shared(turns: Sequence[str], repeats: Sequence[int], nodes: str = "n1") -> pd.DataFrame:
+    """Return the runs of one side, in jobs that they share: ``7:3`` is the third run in job 7."""
+    more = {"job_id": list(turns), "repeat": list(repeats), "cluster": "a", "node_list": nodes}
+    return runs([2.0 * one for one in repeats], [1] * len(repeats)).assign(**more)
+
+
+def test_in_pairs__runs_of_one_job_pair_by_repeat_if_each_pair_is_over_before_the_next() -> None:
+    """Job 7 measures two repeats of both sides, job 8 one; the pairs are (1, 2), (4, 3) and (1, 2)."""
+    top, bottom = shared(["7:1", "7:4", "8:1"], [1, 2, 3]), shared(["8:2", "7:3", "7:2"], [3, 2, 1])
+    pairs = differences.in_pairs(top, bottom)
+    assert pairs
+    assert pairs[0].index.tolist() == ["7:r1", "7:r2", "8:r3"]
+    assert pairs[1]["job_id"].tolist() == ["7:2", "7:3", "8:2"]
+    ratio, _ = differences.ratio_of("elapsed", top.assign(value=top["value"] * 1.5), bottom)
+    assert (ratio.value, ratio.low, ratio.high) == (1.5, 1.5, 1.5)  # of unpaired sides it is 0.5 to 4.5
+
+
+@pytest.mark.parametrize(
+    ("turns", "repeats", "nodes"),
+    [
+        (["7:2", "7:4", "8:2"], [1, 3, 2], "n1"),  # of other repeats
+        (["7:2", "8:4", "8:2"], [1, 2, 3], "n1"),  # in another job
+        (["7:6", "7:5", "8:2"], [1, 2, 3], "n1"),  # the first is not over as the second begins
+        (["7:2", "7:3", "8:2"], [1, 2, 3], "n2"),  # the job was started again elsewhere
+    ],
+)
+def test_in_pairs__others_of_a_shared_job_are_none(
+    turns: Sequence[str], repeats: Sequence[int], nodes: str
+) -> None:
+    top = shared(["7:1", "7:4", "8:1"], [1, 2, 3])
+    assert not differences.in_pairs(top, shared(turns, repeats, nodes))
+
+
 def test_p_of_difference__of_few_runs_is_that_of_all_rank_sums() -> None:
     rng = np.random.default_rng(7)
     for n, m in ((4, 4), (5, 7), (6, 6)):

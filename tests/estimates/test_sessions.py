@@ -47,8 +47,8 @@ def sides(
     ]
     places = order if order is not None else [-1] * 12
     placed = [
-        row | {"order": at, "start": np.datetime64(start), "job_id": job}
-        for row, at, start, job in zip(rows, places, starts, jobs, strict=True)
+        row | {"order": at, "start": np.datetime64(start), "job_id": job, "repeat": 1 + number // 2}
+        for number, (row, at, start, job) in enumerate(zip(rows, places, starts, jobs, strict=True))
     ]
     # A run that counts in no statistic keeps `campaign` from making an order.
     return campaign([*placed, *repeats([1.0], valid=False, order=99)])
@@ -112,6 +112,8 @@ SWAPPED = [at ^ (at // 2 % 2) for at in TURNS]  # in every other pair the second
         (SWAPPED, [str(at // 2) for at in TURNS], HOLDS),
         (TURNS, [str(at) for at in TURNS], HOLDS),
         (TURNS, ["1"] * 12, HOLDS),
+        (TURNS, [f"1:{1 + at}" for at in TURNS], "in that order of runs only"),  # each repeat, in one job
+        (SWAPPED, [f"1:{1 + at}" for at in SWAPPED], HOLDS),
     ],
 )
 def test_verdict__of_jobs_that_all_ran_the_same_side_first(

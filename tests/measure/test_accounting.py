@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from analysis.base import files, project
-from analysis.measure import accounting, finish, folders, progress, workflow
+from analysis.measure import accounting, books, finish, folders, progress, workflow
 from analysis.measure.accounting import SACCT, account, merged
 from analysis.provenance import manifest
 
@@ -595,6 +595,40 @@ def test_accounting__the_row_of_a_job_is_kept_if_a_run_that_shared_it_failed(
     found = account(base, "c", patience=20, interval=0.01)
     assert found.states == {"3": "CANCELLED"}
     assert finish.mark_failed(base, "c", found) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "known", "said"),
+    [
+        ({}, {}, "Slurm says CANCELLED by 0 (root): exit code 1"),
+        ({"State": "PREEMPTED"}, {}, "Slurm says PREEMPTED: exit code 1"),
+        ({"State": "FAILED"}, {}, ""),
+        ({"State": "RUNNING", "End": "Unknown"}, {}, ""),
+        ({"End": clock(1795220874)}, {}, ""),  # 13 s after the program: it failed by itself
+        ({"Start": clock(1795220855)}, {}, ""),  # a later start of the job
+        ({"JobName": "77aa"}, {}, ""),  # another job of this number
+        ({}, {"reason": "it ended without a record: Slurm says NODE_FAIL"}, ""),
+        ({"State": "TIMEOUT"}, {"reason": "the job was ended by TERM (its limit of time was over)"}, ""),
+    ],
+)
+def test_finish__slurms_word_comes_before_an_exit_code(
+    base: Path, changes: dict[str, str], known: dict[str, Any], said: str
+) -> None:
+    """The row has 0 as its user: root, by passwd. The manifest has the record as it is then."""
+    first = workflow.plan("c", base).runs[0].name
+    comment = f"rule_run_wildcards_c_{first}"
+    own = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0, "comment": comment}
+    name = f"{first}.failed-1"
+    more = {"run": name, "attempt_at": first, "reason": "exit code 1", "exit_code": 1}
+    put(base, name, job_id="7", slurm=own, start=1795220852.0, end=1795220860.9, **{**more, **known})
+    books.add_to_manifest(base, "c")
+    rows = {"7": [row(**{"State": "CANCELLED by 0", "Comment": comment, **changes})]}
+    found = accounting.Account("c", rows=rows)
+    assert finish.name_ends(base, "c", found) == ([name] if said else [])
+    assert folders.reason(base, "c", name) == (said or {**more, **known}["reason"])
+    assert finish.name_ends(base, "c", found) == []
+    assert books.add_to_manifest(base, "c") == []
+    assert manifest.check(project.raw("c", base), "c") == (1, [])
 
 
 def test_accounting__a_row_that_is_not_whole_yet_is_no_other_jobs(

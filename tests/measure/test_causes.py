@@ -63,7 +63,25 @@ def test_signal__is_that_of_a_limit_only_if_slurm_says_so(
 ) -> None:
     squeue(tmp_path, monkeypatch, answer)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert causes.of_signal() == why
+    assert causes.of_end("TERM") == f"TERM ({why})"
+
+
+@pytest.mark.parametrize(
+    ("answer", "ended"),
+    [
+        ("COMPLETING TimeLimit\n", "Slurm (its limit of time was over)"),
+        ("COMPLETING None\n", "Slurm (cancelled or preempted, not at its limit of time)"),
+        ("PENDING BeginTime\n", "Slurm (cancelled or preempted, not at its limit of time)"),
+        ("RUNNING None\n", ""),
+        ("", ""),
+    ],
+)
+def test_end__without_a_signal_is_slurms_if_the_job_is_over(
+    answer: str, ended: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squeue(tmp_path, monkeypatch, answer)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert causes.of_end("") == ended
 
 
 def test_of__memory_comes_before_what_the_program_printed(tmp_path: Path) -> None:

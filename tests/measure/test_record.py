@@ -23,7 +23,7 @@ from analysis.measure import finish, folders, launch, record
 from analysis.measure import record as begin
 from analysis.provenance import manifest
 
-from .conftest import ROOT, stand_in
+from .conftest import ROOT, squeue, stand_in
 
 RESULT = "proxy result: fine\n"
 
@@ -472,3 +472,32 @@ def test_record__what_failed_shortly_before_the_signal_was_ended_by_it(
     (work / ".killed").write_text("200.0\n", encoding="ascii")
     assert record.end(work, killed="TERM") == 1
     assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "ago", "reason"),
+    [
+        # mpirun had ended before the shell got a signal: Slurm ends the daemons of a job first.
+        ("COMPLETING", 1, "the job was ended by Slurm (cancelled or preempted, not at its limit of time)"),
+        ("COMPLETING", 60, "exit code 1"),  # long before: it failed by itself
+        ("RUNNING", 1, "exit code 1"),
+    ],
+)
+def test_record__what_slurm_has_ended_before_the_shell_got_its_signal_says_so(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, ago: float, reason: str
+) -> None:
+    up = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+    (work / "1/.end").write_text("103.5 1\n", encoding="ascii")
+    (work / "1/.clock").write_text(f"{up - 90}\n{up - ago}\n", encoding="ascii")
+    squeue(tmp_path, monkeypatch, f"{state} None\n")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert record.end(work) == 1
+    assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", reason)
+
+
+def test_record__ranks_whose_notes_a_full_disk_has_cut_were_not_unbound(work: Path, tmp_path: Path) -> None:
+    """As one of 69 runs under disturbances left it: exit code 0, a note of 0 B, and an empty stderr."""
+    (work / "1/.binding/0").write_bytes(b"")
+    assert record.end(work) == 1
+    cut = "a note of its ranks is cut: the disk was full as they began"
+    assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", cut)

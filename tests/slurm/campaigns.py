@@ -100,7 +100,7 @@ HPCC = """\
 
 # What a program of the shell prints in place of the proxy.
 RESULT = """\
-echo "proxy result: version=1 pattern=halo ranks={ranks} bytes=8 count=1 work=0" \\
+echo "proxy result: version=1 pattern=mixed ranks={ranks} bytes=4096 count=100 work=0" \\
     "time=1 time_min=1 io_time=0 checksum=0 errors=0"
 """
 

@@ -44,6 +44,14 @@ KINDS = {
     "accounting": 1,
 }
 _GOES_ON = ("RUNNING", "COMPLETING", "")
+_SECONDS = 2.0  # s by which whole seconds and two clocks differ
+# Kinds that are in each other's way, each a group of its own: only one of a group happens at a time.
+GROUPS = (
+    ("fill the disk", "stall the disk", "slow disk"),
+    ("drain its node", "power of a node", "killed slurmd", "lost slurmd", "controller", "accounting"),
+    ("purge the accounting", "another database"),
+    ("preempt with requeue", "preempt with cancel"),
+)
 _STALL = 8  # s that no write to the disk ends
 _SLOW = 12  # times that the disk stands still, 0.9 s each, with 0.1 s between
 # It says in a trace which job has come to it and when, and does what files in a folder tell it: take all
@@ -74,7 +82,7 @@ PartitionName=urgent Nodes=n[1-4] MaxTime=2 PriorityTier=10 PreemptMode=OFF
 class Clocks:
     """Wall clocks of the login and of each node's jobs that can be set; Slurm's own are right."""
 
-    STEPS = (0, 5400, -7200)  # s that a clock is off: no study takes as long as they differ
+    STEPS = (0, 5400, -7200)  # s that a clock is off: a study takes less than the least that they differ by
     LOGIN = "login"
 
     def __init__(self, folder: Path) -> None:
@@ -103,8 +111,12 @@ class Clocks:
         beside.replace(file)
 
     def true(self, at: float) -> float:
-        """Return the right time that a clock was read at: the clock was off by one of the steps."""
-        return min((at - step for step in self.STEPS), key=lambda time_: abs(time_ - self._began))
+        """Return the right time that a clock was read at: the clock was off by one of the steps.
+
+        Only one of them makes it a time since the study began.
+        """
+        first, last = self._began - _SECONDS, time.time() + _SECONDS
+        return next((at - step for step in self.STEPS if first <= at - step <= last), at)
 
 
 class Disturbances:

@@ -145,3 +145,37 @@ def untrue(hit: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> list
         if reason and said != {kind} & _SAYS.keys():
             found.append(f"{record['run']}: {reason}, hit by {kind or 'nothing'}")
     return found
+
+
+# Kinds by which Slurm ends a job, and how its failed attempt does not say so.
+_BY_SLURM = ("cancel", "requeue", "hold", "preempt with requeue", "preempt with cancel", "drain its node")
+_BARE = re.compile(r"exit code \d+( \(signal \w+\))?$")
+_TOGETHER = re.compile(r"runs/([^/]+)/run\.json: ran on \S+ for .* together with run (\S+);")
+
+
+def bare(hit: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the failed attempts of jobs that Slurm ended whose reason is an exit code: job -> kind."""
+    found = [(record, hit.get(start_of(record)[0], "")) for record in records]
+    return [
+        f"{record['run']}: {record['reason']}, hit by {kind}"
+        for record, kind in found
+        if kind in _BY_SLURM and _BARE.match(record["reason"])
+    ]
+
+
+def false_alarms(faults: Iterable[str], records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the faults that name a good run; runs that shared a node by the right time were together."""
+    known = {one["run"]: one for one in records}
+
+    def together(one: str, other: str) -> bool:
+        mine, theirs = known[one], known[other]
+        begun = [each["ended"] - (each["end"] - each["start"]) for each in (mine, theirs)]
+        return min(mine["ended"], theirs["ended"]) > max(begun)
+
+    found = []
+    for fault in faults:
+        pair = _TOGETHER.search(fault)
+        good = any(f"runs/{name}/" in fault for name, one in known.items() if not one["reason"])
+        if good and not (pair and together(pair[1], pair[2])):
+            found.append(fault)
+    return found

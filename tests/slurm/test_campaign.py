@@ -96,7 +96,7 @@ def test_campaign__cancelled_job_is_a_failed_attempt_and_is_resumed(
     ((name, record),) = records(project).items()
     assert name.endswith("-r01.failed-1")
     assert (record["run"], record["job_id"]) == (name, job)
-    assert "TERM" in record["reason"]
+    assert "the job was ended by " in record["reason"]
     assert f"missing: {name.removesuffix('.failed-1')}" in said
 
     (project / "go").touch()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.studies import loaded
 
+from . import disturbances
 from . import starts as study
+from .disturbances import Clocks
 from .starts import HEAD
 
 
@@ -75,6 +80,38 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
     assert study.counted(started, [*good, ghost], [])["ghosts"] == []
     stepped = [*good[1:], {**good[0], "start": 9.0, "end": 7.0}, failed]
     assert study.counted(started, stepped, [])["mistimed"] == ["a"]
+
+
+def test_bare__is_an_exit_code_of_a_job_that_slurm_has_ended() -> None:
+    hit = {"1": "cancel", "2": "kill the program", "3": "requeue", "4": "hold"}
+    reasons = ("exit code 1", "exit code 137 (signal KILL)", "Slurm says REQUEUED: exit code 1", "")
+    attempts = [a_record(f"a.failed-{job}", str(job), why) for job, why in enumerate(reasons, 1)]
+    assert study.bare(hit, attempts) == ["a.failed-1: exit code 1, hit by cancel"]
+
+
+def test_false_alarms__are_faults_of_good_runs_but_for_nodes_that_were_shared() -> None:
+    """The first two ran at once by the right time, the third by a wrong clock of its node."""
+    good = [{**a_record(name, "1"), "start": 0.0, "end": 9.0} for name in "abc"]
+    ended = [{**one, "ended": end} for one, end in zip(good, (109.0, 105.0, 200.0), strict=True)]
+    records = [*ended, a_record("d.failed-1", "2", "exit code 1")]
+    line = "data/raw/few/runs/{}/run.json: ran on n1 for 5 s together with run {}; one of them says alone"
+    faults = [line.format("a", "b"), line.format("a", "c"), line.format("d.failed-1", "b")]
+    assert study.false_alarms([*faults, "runs/b/run.json: is odd"], records) == [
+        faults[1],
+        "runs/b/run.json: is odd",
+    ]
+
+
+@pytest.mark.parametrize("step", [0, 5400, -7200])
+@pytest.mark.parametrize("after", [0, 2800, 5300])
+def test_clocks__tell_the_right_time_of_a_long_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, after: int
+) -> None:
+    """2700 s after the study's start, the time that was nearest to it was another clock's."""
+    began = time.time()
+    clocks = Clocks(tmp_path)
+    monkeypatch.setattr(disturbances, "time", SimpleNamespace(time=lambda: began + after + 1))
+    assert clocks.true(began + after + step) == began + after
 
 
 @pytest.mark.slurm

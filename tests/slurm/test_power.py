@@ -246,7 +246,7 @@ def test_power__a_cancelled_job_leaves_whole_lines_and_no_sampler(
     assert status == 1
     jobs.ended(cluster, job)
     ((name, record),) = records(project).items()
-    assert "TERM" in record["reason"]
+    assert "the job was ended by " in record["reason"]
     folder = project / "data/raw/few/runs" / name
     text = (folder / "power.csv").read_text(encoding="utf-8")
     assert text.endswith("\n")

@@ -34,7 +34,7 @@ from analysis.schema import registry, storage
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import CampaignFile
 from analysis.schema.registry import Columns, to_dataset
-from analysis.schema.stated import IMPORTED, further, job_of, restarts
+from analysis.schema.stated import IMPORTED, further, job_of, restarts, section
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 
@@ -162,7 +162,8 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     for row in (*rows, *(other for run in found for other in run.repeats)):
         row |= {name: plain(row[name]) for name in texts if isinstance(row.get(name), str)}
     before = {row["run"]: row["reason"] for row in rows}
-    counted = _join_records(rows, _jobs_and_steps(accounts), _to_the_second(found))
+    noted = {str(run.row["run"]): section(run.extra, "slurm") for run in found}
+    counted = _join_records(rows, _jobs_and_steps(accounts), _to_the_second(found), noted)
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}
     logs, power_faults = read_logs(raw, files, power, rows)
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
@@ -327,13 +328,17 @@ def _to_the_second(found: Sequence[RunFolder]) -> dict[str, bool]:
 
 
 def _join_records(
-    rows: list[dict[str, Any]], records: pd.DataFrame, exact: Mapping[str, bool]
+    rows: list[dict[str, Any]],
+    records: pd.DataFrame,
+    exact: Mapping[str, bool],
+    noted: Mapping[str, Mapping[str, Any]],
 ) -> list[float]:
     """Add Slurm's records of the runs to their rows; return the energies that it counted, J."""
     if records.empty:
         return [np.nan] * len(rows)
     jobs = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")
-    known = jobs[["elapsed", "state", "energy", "start", "end", "nodes", "node_list"]].to_dict("index")
+    columns = ["elapsed", "state", "energy", "start", "end", "nodes", "node_list", "job_name", "comment"]
+    known = jobs[columns].to_dict("index")
     steps = records[(records["step"] != "") & records["memory_max"].notna()]
     nodes = steps.groupby(["job_id", "node_list"])["memory_max"].sum()
     memory = nodes.groupby("job_id").max().to_dict()
@@ -346,7 +351,7 @@ def _join_records(
         counted.append(float(job["energy"]) if job is not None else np.nan)
     joined = [(row, known[job_of(row)]) for row in rows if row["run"] in exact and job_of(row) in known]
     sure = {run for run, whether in exact.items() if whether}
-    for (row, _), reason in zip(joined, slurm_contradictions(joined, sure), strict=True):
+    for (row, _), reason in zip(joined, slurm_contradictions(joined, sure, noted), strict=True):
         row["reason"] = row["reason"] or reason
     return counted
 

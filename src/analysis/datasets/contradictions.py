@@ -19,7 +19,7 @@ import xarray as xr
 from analysis.base import shell, slurm
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
-from analysis.datasets.witnesses import arithmetic
+from analysis.datasets.witnesses import accounts, arithmetic
 from analysis.schema.applications import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
@@ -250,21 +250,41 @@ def _of_profile_times(row: Row, attrs: Mapping[str, Any]) -> Iterator[str]:
 # ---- Slurm's accounting; sacct prints local times
 
 
-def slurm_contradictions(joined: Sequence[tuple[Row, Job]], exact: Collection[str] = ()) -> list[str]:
+def slurm_contradictions(
+    joined: Sequence[tuple[Row, Job]],
+    exact: Collection[str] = (),
+    noted: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> list[str]:
     """Return for each run why its record cannot be of the job that it names; empty where it can.
 
     `joined` has rows of the kind ``runs``, each with the row of its job, of the kind ``sacct``. The runs
     `exact` have dates that are compared to the second, if most of them are within their job to the second.
+    `noted` has what jobs have noted of themselves, by run: a job that is known by its names may have run on a
+    node with a wrong clock.
     """
     zones = _zones(joined)
     offs = [_off(row, job) if row["run"] in exact else None for row, job in joined]
     known = [max(off[1:]) for off in offs if off is not None and off[0] in zones]
     late = sum(one > _ROUNDING for one in known)
     ruled = len(known) >= _FEWEST and late <= max((1 - _RULE) * len(known), 1)
-    return [
-        next(iter((*_of_job(row, job), *_of_job_times(row, job, zones, exact=ruled and off is not None))), "")
-        for (row, job), off in zip(joined, offs, strict=True)
-    ]
+    found = []
+    for (row, job), off in zip(joined, offs, strict=True):
+        whys = list(_of_job(row, job))
+        if not _within_by_own_clock(row, job, noted.get(str(row["run"]), {})):
+            whys += _of_job_times(row, job, zones, exact=ruled and off is not None)
+        found.append(next(iter(whys), ""))
+    return found
+
+
+def _within_by_own_clock(row: Row, job: Job, noted: Mapping[str, Any]) -> bool:
+    """Tell whether a run lies in its job, by what the clock of its node said as the job began."""
+    shift = accounts.ahead(job, noted)
+    if math.isnan(shift):
+        return False
+    second, since = np.timedelta64(1, "s"), _moment(job["start"])
+    early = shift - float((row["start"] - since) / second)
+    late = float((row["end"] - _moment(job["end"])) / second) - shift
+    return early <= _ROUNDING and late <= _ROUNDING
 
 
 def _of_job(row: Row, job: Job) -> Iterator[str]:

@@ -73,22 +73,46 @@ def ratio_of(
 
 
 def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Return both sides by job if two or more jobs ran each once, so that what they share cancels; else None.
+    """Return both sides by pair if two or more pairs shared their nodes, so that these cancel; else None.
 
-    Each has its ``day``, in one order of jobs. Each batch system begins with job 1, and does so again when it
-    is set up anew. A number is one job only in one campaign, on one cluster and on one day, or the next.
+    A pair is a job that ran each side once or, of a job that several runs share, a repeat of each side, one
+    right after the other: such a job measures a repeat of all before the next. Each side has its ``day``, in
+    one order of pairs. Each batch system begins with job 1, and does so again when it is set up anew. A
+    number is one job only in one campaign, on one cluster and on one day, or the next.
     """
     if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
         return None
-    jobs, others = set(top["job_id"]), set(bottom["job_id"])
-    if jobs != others or len(jobs) != len(top) or "" in jobs:
+    one, other = (part.assign(day=measuring_days(part)).set_index(pair_names(part)) for part in (top, bottom))
+    if not one.index.is_unique or "" in one.index or set(one.index) != set(other.index):
         return None
-    one, other = (part.assign(day=measuring_days(part)).set_index("job_id") for part in (top, bottom))
     other = other.reindex(one.index)
+    shared = one.index.str.contains(":")
     where = [name for name in ("campaign", "cluster") if name in one and name in other]
     alike = one[where].eq(other[where]).all(axis=None)
+    nodes = "node_list" not in one or one["node_list"][shared].eq(other["node_list"][shared]).all()
     # A job may run past midnight.
-    return (one, other) if alike and (one["day"] - other["day"]).abs().le(1).all() else None
+    days = (one["day"] - other["day"]).abs().le(1).all()
+    return (one, other) if alike and nodes and days and _in_turns(one[shared], other[shared]) else None
+
+
+def pair_names(runs: pd.DataFrame) -> pd.Index:
+    """Return what names the pair of each run: its job and, if others share that, the repeat: ``7:r3``."""
+    jobs = runs["job_id"].astype(str)
+    repeats = runs["repeat"].astype(str) if "repeat" in runs else ""
+    names = jobs.str.partition(":")[0] + ":r" + repeats
+    return pd.Index(jobs.where(~jobs.str.contains(":"), names), name="pair")
+
+
+def _in_turns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Tell whether each pair was over before the next of its job began: ``7:3`` is the third run of job 7."""
+    parts = [part["job_id"].astype(str).str.partition(":") for part in (one, other)]
+    if not len(one):
+        return True
+    turns = pd.concat([part[2].astype(int) for part in parts], axis=1)
+    found = pd.DataFrame({"job": parts[0][0], "first": turns.min(axis=1), "last": turns.max(axis=1)})
+    found = found.sort_values(["job", "first"])
+    begun = found.groupby("job")["first"].shift(-1)
+    return bool((begun.isna() | (found["last"] < begun)).all())
 
 
 def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFrame) -> Equivalence:

@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.differences import in_pairs
+from analysis.estimates.differences import in_pairs, pair_names
 from analysis.estimates.finding import (
     DAY,
     IN_ORDER,
@@ -71,7 +71,8 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     by_day = DAY in campaign.matched
     if by_day or _are_pairs(own, compare):
         first = own.assign(day=measuring_days(own)).sort_values("when")
-        if _one_first(first.drop_duplicates(DAY if by_day else "job_id")[compare.factor]):
+        first = first.drop_duplicates(DAY) if by_day else first[~pair_names(first).duplicated()]
+        if _one_first(first[compare.factor]):
             return SAME_FIRST
     if by_day:
         return ""
@@ -85,7 +86,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
 
 
 def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
-    """Tell whether each of some jobs, four or more, ran each of two sides once."""
+    """Tell whether two sides were measured in pairs that shared a job, four or more."""
     sides = [part for _, part in runs.groupby(compare.factor, sort=True)]
     return len(sides) == _SIDES and len(sides[0]) >= _PAIRS and in_pairs(*sides) is not None
 

@@ -24,6 +24,7 @@ from analysis.provenance import manifest
 EQUAL = 3
 STOPPED = ".stopped"  # under the folder of what runs: why this start of the campaign has ended early
 _LOCK = ".books"
+_REWORDED = ".reworded"  # under the folder of what runs: attempts whose reason was written anew
 _SILENT = 2.0  # s of waiting that nobody has to know of
 _INTERVAL = 300.0  # s between two questions to Slurm's accounting while jobs run
 # How a job ends by somebody's hand or a lost node: that says nothing of the next one.
@@ -73,12 +74,23 @@ def add_to_manifest(base: Path, campaign: str) -> list[str]:
     folder = folders.finished(base, campaign).parent
     if not folder.is_dir():
         return []
+    note = folders.running(base, campaign) / _REWORDED
+    ours = {SACCT, *(f"runs/{name}/{folders.RECORD}" for name in files.read_json(note).get("runs", ()))}
 
     def renewed(named: Collection[str]) -> set[str]:
         gone = tuple(f"runs/{name}/" for name in _retracted(base, campaign, named))
-        return {name for name in named if name == SACCT or name.startswith(gone)}
+        return {name for name in named if name in ours or name.startswith(gone)}
 
-    return [str(fault) for fault in manifest.extend(folder, f"data/raw/{campaign}", renewed)]
+    faults = manifest.extend(folder, f"data/raw/{campaign}", renewed)
+    if not faults:
+        note.unlink(missing_ok=True)
+    return list(map(str, faults))
+
+
+def note_reworded(base: Path, campaign: str, runs: Collection[str]) -> None:
+    """Note, before it is done, whose reason is written anew: their records go into the manifest anew."""
+    note = folders.running(base, campaign) / _REWORDED
+    files.write_json(note, {"runs": sorted({*runs, *files.read_json(note).get("runs", ())})})
 
 
 def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:

@@ -8,6 +8,9 @@ from analysis.base import files, shell
 
 _END = 65_536  # B of what a job printed last
 _HURRY = 1.0  # s that Slurm has for an answer: a job that is ended has few left
+# States that Slurm gives a job before it ends its processes.
+_OVER = {"CANCELLED", "COMPLETING", "DEADLINE", "NODE_FAIL", "PENDING", "PREEMPTED", "REQUEUED", "TIMEOUT"}
+_OVER |= {"REQUEUE_HOLD", "REVOKED"}
 # By the words of the C library, the loader, shells, Slurm and the kernel.
 _CAUSES = {
     "the disk is full": re.compile(r"No space left on device|Disk quota exceeded"),
@@ -51,14 +54,23 @@ def _printed(job: Path) -> str:
     return ""
 
 
-def of_signal() -> str:
-    """Say what Slurm knows of a signal that ended this job: it sends the same at a limit and by a hand."""
+def of_end(signal: str) -> str:
+    """Say what ended this job from without, and what Slurm knows of it; empty if nothing did.
+
+    `signal` is what the job's shell got, or empty. An mpirun whose daemons Slurm has ended can be gone before
+    the shell gets a signal at all: a job that is over for Slurm while this process of it records was ended.
+    Slurm sends the same signal at a limit and by a hand.
+    """
     job = os.environ.get("SLURM_JOB_ID", "")
     command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %r"]
     said = shell.run(command, _HURRY).text.split() if job else []
+    if not signal and (not said or said[0] not in _OVER):
+        return ""
     if "TimeLimit" in said or "TIMEOUT" in said:
-        return "its limit of time was over"
-    return "cancelled or preempted, not at its limit of time" if said else "cancelled, or out of time"
+        why = "its limit of time was over"
+    else:
+        why = "cancelled or preempted, not at its limit of time" if said else "cancelled, or out of time"
+    return f"{signal or 'Slurm'} ({why})"
 
 
 def kills(root: Path = Path("/")) -> int | None:

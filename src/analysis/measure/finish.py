@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.base import files, project
+from analysis.base import files, project, slurm
 from analysis.base.errors import BenchbookError
-from analysis.base.slurm import named_user
 from analysis.measure import accounting, folders
 from analysis.measure.accounting import Account, account, without_record
 from analysis.measure.attempts import lost, started, tidy
-from analysis.measure.books import add_to_manifest, kept, stopped
+from analysis.measure.books import add_to_manifest, kept, note_reworded, stopped
 from analysis.measure.layout import KEPT
-from analysis.measure.record import retract
+from analysis.measure.record import SLACK, retract
 from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
 from analysis.schema.stated import job_of, section
 
+# A part of Slurm's word -> what a reason says that knows it.
+_SAID = {"Slurm": "Slurm says", "OUT_OF_MEMORY": "out of memory", "TIMEOUT": "its limit of time was over"}
+_TURN = 2.0  # s that whole seconds and two clocks make
+_AFTER = SLACK + _TURN  # s from a program's end to that of its job, which writes its record meanwhile
 _PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
 
 
@@ -47,6 +50,7 @@ def _finish(campaign: str, base: Path) -> int:
             # What is there stands in the manifest before Slurm is waited for, and what it says follows.
             add_to_manifest(base, campaign)
             print(found := account(base, campaign, written=lambda: add_to_manifest(base, campaign)))
+        name_ends(base, campaign, found)
         for line in [*lines, *lost(base, found), *mark_failed(base, campaign, found)]:
             print(line, file=sys.stderr)
         for line in add_to_manifest(base, campaign):
@@ -89,8 +93,10 @@ def unfinished(campaign: str, base: Path) -> str:
             lines = [f"  {line}" for line in started(base, campaign) if ": failed: " not in line]
             found = account(base, campaign, patience=0)
             states = found.latest
+            name_ends(base, campaign, found)
             lines += [
-                f"  job {job} of {run.name} ended before it had the run: Slurm says {named_user(states[job])}"
+                f"  job {job} of {run.name} ended before it had the run: Slurm says "
+                f"{slurm.named_user(states[job])}"
                 for job, run in without_record(base, found, found.latest).items()
             ]
     end = [*lines, *add_to_manifest(base, campaign), *stopped(base, campaign)]
@@ -113,6 +119,39 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
     return lines
 
 
+def name_ends(base: Path, campaign: str, found: Account) -> list[str]:
+    """Put Slurm's word before the reasons of failed attempts that it ended; return their names.
+
+    Only its accounting says who cancelled a job, and a program that ended first has left an exit code
+    that says nothing. A row counts for the start and the end that it has itself.
+    """
+    said = {}
+    for job, rows in found.rows.items():
+        state = str(rows[0].get("State") or "")
+        if slurm.terminal(state) and state.split()[0] not in ("COMPLETED", "FAILED"):
+            said[job] = f"Slurm says {slurm.named_user(state)}"
+    changed = []
+    for name in sorted(filter(files.attempted, folders.recorded(base, campaign))) if said else ():
+        record = folders.record_of(base, campaign, name)
+        why, word = str(record.get("reason") or ""), said.get(job := job_of(record), "")
+        known = [text in why for one, text in _SAID.items() if one in word]
+        if word and why and not any(known) and _its_end(record, found.rows[job][0], campaign):
+            path = folders.finished(base, campaign) / name / folders.RECORD
+            changed.append(name)
+            note_reworded(base, campaign, changed)
+            folders.write_json(path, record | {"reason": f"{word}: {why}"})
+    return changed
+
+
+def _its_end(record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -> bool:
+    """Tell whether a job ended, by its accounting row, as the run of a record did; both by the same clock."""
+    own, ended = section(record, "slurm").get("start"), record.get("end")
+    begin, end = (accounting.moments(row.get(name)) for name in ("Start", "End"))
+    if accounting.disagreement(record, row, campaign) or not (begin and end and own and ended):
+        return False
+    return bool(-_TURN <= own - begin[0] <= accounting.LATE and -_TURN <= end[0] - ended <= _AFTER)
+
+
 def _ended_badly(raw: Path, record: Mapping[str, Any], found: Account) -> str:
     """Say how the job of a run ended, if the run cannot count for that; empty if it can."""
     job = job_of(record)
@@ -123,7 +162,7 @@ def _ended_badly(raw: Path, record: Mapping[str, Any], found: Account) -> str:
         # The job itself has counted whether it was while this run was measured.
         paused = 0 if "resumed" in section(record, "accounting") else accounting.suspended(row)
         return f"its job was suspended for {paused:.0f} s" if paused else ""
-    said = f"Slurm says {named_user(state)}"
+    said = f"Slurm says {slurm.named_user(state)}"
     if not accounting.shares(record):
         return said
     late = accounting.outlived(record, row)

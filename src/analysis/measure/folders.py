@@ -103,14 +103,17 @@ def identity() -> dict[str, Any]:
 def of_slurm() -> dict[str, Any]:
     """Return the names that this job has in Slurm besides its number, which another database gives again.
 
-    The start, in s since 1970, is Slurm's own where it gives one, else when the job's first command ran.
+    The start, in s since 1970, is Slurm's own where it gives one, else when the job's first command ran: as
+    `clock` says in any case, by that of the job's node.
     """
     names = {"cluster": "CLUSTER_NAME", "job_name": "JOB_NAME", "user": "JOB_USER", "account": "JOB_ACCOUNT"}
     names |= {"partition": "JOB_PARTITION", "qos": "JOB_QOS", "restarts": "RESTART_COUNT"}
     found: dict[str, Any] = {key: os.environ.get(f"SLURM_{name}", "") for key, name in names.items()}
     given = os.environ.get("BENCHBOOK_STARTED", "")
     started = float(given) if given.isdecimal() else time.time()
-    return {**found, "comment": os.environ.get("BENCHBOOK_COMMENT", ""), "start": started}
+    clock = os.environ.get("BENCHBOOK_CLOCK", "")
+    more = {"clock": float(clock)} if clock.isdecimal() else {}
+    return {**found, "comment": os.environ.get("BENCHBOOK_COMMENT", ""), "start": started, **more}
 
 
 def noted(base: Path, campaign: str) -> dict[Path, dict[str, Any]]:

@@ -252,8 +252,9 @@ def _judged(
         record["traffic"] = passed
     before, now = _number(_text(work / ".kills")), None if abandoned else causes.kills()
     lost = 0 if before is None or now is None else now - int(before)
-    at = _number(_text(work / ".killed")) or 0.0
-    killed = f"{killed} ({causes.of_signal()})" if killed else ""
+    at = _number(_text(work / ".killed")) or _number(_text(Path("/proc/uptime")).partition(" ")[0]) or 0.0
+    failed = not (abandoned or refused) and any(one["exit_code"] != 0 for one in records.values())
+    killed = causes.of_end(killed) if killed or failed else ""
     for name, record in records.items():
         # What failed before the signal came has failed by itself, by the clock that nobody sets.
         began, ended = _uptimes(work / name / ".clock")
@@ -395,6 +396,8 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str, l
         return f"the job was ended by {killed}"
     if code is None:
         return "the shell that waited for it was killed" if record["start"] else "never started"
+    if code == 0 and any(not _text(path) for path in (job / ".binding").glob("*")):
+        return "a note of its ranks is cut: the disk was full as they began"
     if code == BINDING_FAILED or (not record["binding"]["ranks"] and code == 0):
         return "its ranks could not be bound; see stderr.txt"
     if code:

@@ -7,10 +7,11 @@ shift 6
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 cd -- "$folder" || exit 1
 notes=data/raw/.running/$campaign/.started
-BENCHBOOK_STARTED=${SLURM_JOB_START_TIME:-$(date +%s)} BENCHBOOK_COMMENT=$comment
+BENCHBOOK_CLOCK=$(date +%s) # of this node, which can be wrong
+BENCHBOOK_STARTED=${SLURM_JOB_START_TIME:-$BENCHBOOK_CLOCK} BENCHBOOK_COMMENT=$comment
 # With the time: a controller that has crashed starts a job again and counts from 0 once more.
 note=$notes/$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.$BENCHBOOK_STARTED
-export BENCHBOOK_STARTED BENCHBOOK_COMMENT
+export BENCHBOOK_STARTED BENCHBOOK_COMMENT BENCHBOOK_CLOCK
 PATH=$(dirname -- "$python"):$PATH
 mkdir -p "$notes" "$(dirname -- "$log")"
 # Whole or not there: a kill between the two leaves no half of it.

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -65,23 +66,29 @@ def on_slurm(campaign: str, base: Path) -> bool:
 def leaders(campaign: str, runs: Sequence[Run], base: Path) -> list[Run]:
     """Return the runs that get a job of Slurm; the others run in the job of one that asks for the same.
 
-    `runs_per_job` of the cluster says how many share one, in the shuffled order.
+    `runs_per_job` of the cluster says how many share one, in the shuffled order. A repeat of all cells is not
+    parted among jobs if it fits into one, so that two of them are a pair on the same nodes.
     """
     most = plan(campaign, base).declared.launch.runs_per_job if on_slurm(campaign, base) else 1
     _shared.clear()
     resources.cache_clear()
     open_: dict[str, Run] = {}
-    found = []
+    rounds: dict[tuple[str, int], list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.order):
         asked = json.dumps(requested(plan(campaign, base).declared, run), sort_keys=True) if most > 1 else ""
-        first = open_.get(asked)
-        if first is None or len(_shared[first.name]) + 1 >= most:
-            open_[asked] = first = run
-            _shared[run.name] = []
-            found.append(run)
-        else:
-            _shared[first.name].append(run.name)
-    return found
+        rounds[asked, run.repeat].append(run)
+    found = []
+    for (asked, _), mine in rounds.items():
+        whole = len(mine) <= most
+        for at, run in enumerate(mine):
+            first, more = open_.get(asked), len(mine) if whole and not at else 1
+            if first is None or len(_shared[first.name]) + 1 + more > most:
+                open_[asked] = first = run
+                _shared[run.name] = []
+                found.append(run)
+            else:
+                _shared[first.name].append(run.name)
+    return sorted(found, key=lambda run: run.order)
 
 
 def share_job(campaign: str, first: str, base: Path) -> list[str]:

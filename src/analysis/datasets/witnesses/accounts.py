@@ -22,6 +22,7 @@ _MANY = 100_000
 # Slurm counts whole seconds, and starts steps after the job; s.
 _TURN = 2.0
 _SLACK = 60.0  # s, by which clocks of one cluster differ
+_BEGUN = 180.0  # s to the first command of a job, which a disk can hold up
 # A job takes longer than its runs and its batch step: by as much as others, and so much; s, median distances.
 _OVERHEAD, _FAR = 30.0, 20.0
 # Printed digits of memory.
@@ -86,16 +87,46 @@ def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:
     return {job: [run for run in runs if run.restarts == runs[-1].restarts] for job, runs in ordered.items()}
 
 
-def waits(case: Hearing) -> Mapping[str, float]:
-    """Return how many s after its job each run began, by the time zone in which most of the jobs are."""
+def ahead(job: Mapping[str, Any], noted: Mapping[str, Any]) -> float:
+    """Return by how many s the clock of a job's node was ahead of Slurm's, time zone included.
+
+    NaN if the names that the job has noted of itself do not make sure that the row is its own.
+    """
+    names = [(str(noted.get(key) or ""), str(job.get(key) or "")) for key in ("job_name", "comment")]
+    own, start = noted.get("clock", noted.get("start")), pd.Timestamp(job["start"])
+    if not (all(mine and mine == theirs for mine, theirs in names) and isinstance(own, int | float)):
+        return math.nan
+    return own - float((start.to_datetime64() - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
+
+
+def wrong_clocks(case: Hearing) -> Mapping[str, float]:
+    """Return the jobs that began on a node with a wrong clock: by how many s it was ahead of most of them."""
+    known = {job: ahead(case.jobs[job], runs[0].section("slurm")) for job, runs in _by_job(case).items()}
+    shifts = {job: shift for job, shift in known.items() if math.isfinite(shift)}
+    zones = _zones(_late(case)) if shifts else []
+    offs = {job: min((one - QUARTER * zone for zone in zones), key=abs) for job, one in shifts.items()}
+    return {job: off for job, off in offs.items() if not -_SLACK <= off <= _BEGUN}
+
+
+def _late(case: Hearing) -> Mapping[str, float]:
+    """Return how many s after its job each run began, by two clocks."""
     second = np.timedelta64(1, "s")
-    late = {
+    return {
         run.name: float((run.row["start"] - job["start"].to_datetime64()) / second)
         for name, runs in _by_job(case).items()
         for run in runs
         if not pd.isna((job := case.jobs[name])["start"])
     }
-    zones = usual_zones(math.floor((seconds + _SLACK) / QUARTER) for seconds in late.values())
+
+
+def _zones(late: Mapping[str, float]) -> list[int]:
+    return usual_zones(math.floor((seconds + _SLACK) / QUARTER) for seconds in late.values())
+
+
+def waits(case: Hearing) -> Mapping[str, float]:
+    """Return how many s after its job each run began, by the time zone in which most of the jobs are."""
+    late = _late(case)
+    zones = _zones(late)
     # In a campaign over a change to summer time a run is not early if it is by one of the two.
     return {
         name: seconds - QUARTER * (min(zones) if seconds < QUARTER * zones[0] - _SLACK else zones[0])
@@ -236,6 +267,22 @@ def names_of_jobs(case: Hearing) -> Iterator[Fault]:
             if not same_name(mine, theirs):
                 what = f"says {key} {theirs!r} of job {name}, the record of run {runs[0].name} {mine!r}"
                 yield _of_row(case, job["file"], name, what)
+
+
+@witness("clock of a node", "Slurm's times of its jobs", grave=False)
+def clocks_of_nodes(case: Hearing) -> Iterator[Fault]:
+    """Find nodes whose clock was wrong as a job began, and with it the dates of its runs."""
+    runs_of = _by_job(case)
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for job, off in wrong_clocks(case).items():
+        found[str(runs_of[job][0].row["node_list"])].append((job, off))
+    for nodes, jobs in found.items():
+        job, off = jobs[0]
+        more = f" and {len(jobs) - 1} more jobs" if len(jobs) > 1 else ""
+        what = f"the clock of {nodes} was {off:+.0f} s off Slurm's as job {job}{more} began"
+        yield case.of_run(
+            runs_of[job][0], what, "its times count; dates of other files may differ", key="start"
+        )
 
 
 @witness("what a job has counted itself", "rest of its record")

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.base.files import attempted
 from analysis.base.slurm import terminal
-from analysis.datasets.witnesses.accounts import shared_by, waits
+from analysis.datasets.witnesses.accounts import shared_by, waits, wrong_clocks
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
 from analysis.schema.stated import IMPORTED
 
@@ -176,7 +176,8 @@ def order_and_start(case: Hearing) -> Iterator[Fault]:
     Jobs may start in another order, as where some were measured again: then the runs that share one are
     compared with each other.
     """
-    runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated]
+    wrong = wrong_clocks(case)
+    runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated and run.account not in wrong]
     runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
     again = any(attempted(run.name) for run in runs)
     for run, other in ([] if again else _out_of_turn(runs)) or _out_of_turn(*_sharing(runs)):
@@ -198,12 +199,13 @@ def _sharing(runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
 @witness("number of a job", "start")
 def jobs_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job has a number that others began with long before or after."""
-    late = waits(case)  # a job may have waited while later ones ran
+    late, wrong = waits(case), wrong_clocks(case)  # a job may have waited while later ones ran
     for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
         runs = [
             run
             for run in case.runs
             if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not run.restarted
+            if run.job not in wrong
         ]
         runs.sort(key=lambda run: int(run.job))
         for run, other in _out_of_turn(runs):
