@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from analysis.claims.model import Claim, Expectation
@@ -199,9 +199,22 @@ def trends(
             f"even, {levels} levels of {repeats} runs, +10 % each", "holds", _share(words, "holds"), few
         )
 
+    for levels, count in ((3, 2), (3, 3), (4, 2), (4, 3)):
+        few, setting = max(rounds // 5, 1), f"even, {levels} levels of 4 runs on each of {count} days"
+        level, day = (np.repeat(one.ravel(), 4) for one in np.mgrid[:levels, :count])
+        for rise, name in ((0.0, "no trend, each with its own day effect of 30 %"), (0.1, "+10 % each")):
+            own = rng.normal(0, 0.0 if rise else 0.3, (few, levels, count))
+            runs = even(rng, (few, len(level))) * np.exp(rise * level + own[:, level, day])
+            words = [_trend(claim, levels, x, day) for x in runs]
+            if rise:
+                yield Row(f"{setting}, {name}", "holds", _share(words, "holds"), few)
+            else:
+                found = share(word in ("holds", "does not hold") for word in words)
+                yield Row(f"{setting}, {name}", "a trend, either way", found, few, most=0.05)
 
-def _trend(claim: Claim, levels: int, values: Array) -> str:
-    found, chance = trend(np.repeat(np.arange(levels), len(values) // levels), values)
+
+def _trend(claim: Claim, levels: int, values: Array, days: ArrayLike | None = None) -> str:
+    found, chance = trend(np.repeat(np.arange(levels), len(values) // levels), values, days)
     return judge(claim, Finding(found, "", "", ("r",), chance=chance))[0]
 
 
@@ -297,6 +310,24 @@ def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6,
             found.append(stats.ratio_of_medians(x, y, (day, day + count)))
         setting = f"a ratio, {count} days for each side, none shared"
         yield Row(setting, "contains the truth of any day", _held(found), rounds, least=found[0].level)
+    yield from overlaps(rng, rounds)
+
+
+def overlaps(rng: Generator, rounds: int) -> Iterator[Row]:
+    """Count sides that are alike and look clearly unlike, where each has days that the other has not."""
+    for count, shared in ((2, 1), (3, 1), (3, 2), (4, 1), (4, 2)):
+        first, day, clear = count - shared, np.repeat(np.arange(count), 8), []
+        for own in (0.0, 0.2):
+            for _ in range(rounds):
+                effect = rng.normal(0, 0.2, 2 * count)
+                x, y = (
+                    even(rng, (len(day),)) * np.exp((effect + rng.normal(0, own, 2 * count))[day + start])
+                    for start in (0, first)
+                )
+                found = stats.ratio_of_medians(x, y, (day, day + first))
+                clear.append(found.settles and not found.low <= 1 <= found.high)
+        setting = f"a ratio, {count} days for each side, {shared} shared, day effects of 20 %"
+        yield Row(setting, "a difference, either way", share(clear), len(clear), most=0.05)
 
 
 def _between(count: int) -> float:
@@ -369,7 +400,8 @@ RULES: dict[str, tuple[str, Rule]] = {
         equality,
     ),
     "Trends": (
-        "There is a trend if a permutation test passes at 5 % and the interval excludes no trend.",
+        "There is a trend if a permutation test passes at 5 % and the interval excludes no trend. Over "
+        "several days the medians of each level and day are permuted within the day.",
         trends,
     ),
     "The largest of several values": (
@@ -386,7 +418,8 @@ RULES: dict[str, tuple[str, Rule]] = {
     "Days": (
         "Runs scatter by 10 % within a day, and days scatter as much. If all runs have the same day, the "
         "interval does not cover the difference between days. With two to five days it includes Student's "
-        "interval of the days' values, which takes the effects of days to be normal.",
+        "interval of the days' values, which takes the effects of days to be normal. The last rows have "
+        "sides that share some of their days; in half of the rounds each side has day effects of its own.",
         days,
     ),
     "False discoveries": (

@@ -153,7 +153,7 @@ def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:
     assert got.arithmetic.endswith("; by days 2; over 6 days, each of which counts once")
     got = verdict(ask(tmp_path), campaign([*fast, *runs(days[:5], slow[:5], "b")]))
     assert got.arithmetic.endswith(
-        "; both sides ran on 4 days, and 2 runs are from others: few to stand for other days"
+        "; both sides ran on 4 days, and 2 runs of other days are left out: few to stand for other days"
     )
 
 

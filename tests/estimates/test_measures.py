@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysis.estimates.groups import level_question, measured
 from analysis.estimates.measures import MEASURES, SETS
+from analysis.estimates.ratios import median_of
 from analysis.readers import published
 from tests.estimates.hand import campaign, repeats
 
@@ -38,7 +40,7 @@ MATRIX = [
 ]
 
 
-def measured(name: str, *members: Any, rows: list[dict[str, Any]] | None = None) -> pd.Series:
+def by_hand(name: str, *members: Any, rows: list[dict[str, Any]] | None = None) -> pd.Series:
     here = campaign(
         rows or repeats([12.0], ranks=2), calls=CALLS, messages=MESSAGES, ranks=RANKS, matrix=MATRIX
     )
@@ -73,12 +75,12 @@ def measured(name: str, *members: Any, rows: list[dict[str, Any]] | None = None)
     ],
 )
 def test_measures__of_a_profile(name: str, members: tuple[Any, ...], expected: float) -> None:
-    assert measured(name, *members).to_dict() == {"r00": pytest.approx(expected)}
+    assert by_hand(name, *members).to_dict() == {"r00": pytest.approx(expected)}
 
 
 def test_measures__a_call_that_was_never_made_has_no_ratio_and_no_mean() -> None:
-    assert measured("call_time_ratio", "MPI_Send", "MPI_Bcast").empty
-    assert measured("bytes_per_call", "MPI_Bcast").empty
+    assert by_hand("call_time_ratio", "MPI_Send", "MPI_Bcast").empty
+    assert by_hand("bytes_per_call", "MPI_Bcast").empty
 
 
 def test_measures__payload_that_the_tool_did_not_record_is_no_zero() -> None:
@@ -107,7 +109,7 @@ def test_measures__the_calls_made_most_often() -> None:
 def test_measures__a_time_is_the_applications_own_where_it_prints_one() -> None:
     own = repeats([100.0], figure_of_merit=96.0, figure_of_merit_unit="s")
     rate = repeats([100.0], figure_of_merit=8.8, figure_of_merit_unit="Gflop/s")
-    assert measured("application_time", rows=[*own, *rate, *repeats([50.0])]).tolist() == [96.0, 100.0, 50.0]
+    assert by_hand("application_time", rows=[*own, *rate, *repeats([50.0])]).tolist() == [96.0, 100.0, 50.0]
 
 
 def test_measures__jobs_at_once_add_up_in_a_day() -> None:
@@ -118,12 +120,12 @@ def test_measures__jobs_at_once_add_up_in_a_day() -> None:
         *repeats([864.0, 432.0], order=-1),  # alone, and nobody noted when
         *repeats([960.0, 960.0], concurrent_jobs=2, order=-1),  # at once, but not known with whom
     ]
-    assert measured("jobs_per_day", rows=rows).to_dict() == {"r00": 170.0, "r03": 100.0, "r04": 200.0}
+    assert by_hand("jobs_per_day", rows=rows).to_dict() == {"r00": 170.0, "r03": 100.0, "r04": 200.0}
 
 
 def test_measures__energy_of_a_job() -> None:
     rows = repeats([1800.0], energy=7.2e6)
-    assert measured("energy_per_job", rows=rows).to_dict() == {"r00": 2000.0}  # 4 kW for half an hour
+    assert by_hand("energy_per_job", rows=rows).to_dict() == {"r00": 2000.0}  # 4 kW for half an hour
 
 
 def test_measures__a_micro_benchmark_is_read_at_one_size() -> None:
@@ -156,3 +158,19 @@ def test_stated_figure__takes_what_stands_as_it_is() -> None:
     here.tree["figures"] = published.parse(text.encode())
     assert spec.compute(here, here.runs, ("ports",)).to_dict() == {"r00": 40.0}
     assert spec.exact
+
+
+def test_median_of__a_share_over_two_days_stays_within_its_whole() -> None:
+    """Student's interval of 0.9 and 0.7 reaches from 0.16 to 3.9."""
+    days = [*pd.to_datetime(["2026-01-01"] * 4 + ["2026-01-02"] * 4)]
+    shares, zero = (repeats([0.9] * 4 + [other] * 4, "mpi_fraction", profiler="ipm") for other in (0.7, 0.0))
+    here = campaign([row | {"start": day} for row, day in zip(shares, days, strict=True)])
+    asked = level_question(here, "mpi_fraction", {"profiler": "ipm"})
+    found, _ = median_of("mpi_fraction", measured(asked, here))
+    assert (found.value, found.high, found.at(0.99).high) == (pytest.approx(0.8), 1.0, 1.0)
+    assert found.low == pytest.approx(0.1608, abs=1e-4)
+    # As a percentage, with one day without any: no less than nothing.
+    here = campaign([row | {"start": day} for row, day in zip(zero, days, strict=True)])
+    asked = level_question(here, "mpi_fraction", {"profiler": "ipm"}, scale=100)
+    found, _ = median_of("mpi_fraction", measured(asked, here))
+    assert (found.low, found.value, found.high) == (0.0, 45.0, 100.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -188,9 +189,18 @@ def test_days__of_one_day_it_is_the_interval_of_the_runs() -> None:
 
 def test_days__runs_of_days_that_one_side_has_not() -> None:
     few = stats.ratio_of_medians([*NX16, 99.0], NX104, ([3] * 6 + [4], [3] * 6))
-    alone = stats.ratio_of_medians([*NX16, 99.0], NX104)
+    alone = stats.ratio_of_medians(NX16, NX104)
     assert (few.value, few.low, few.high) == (alone.value, alone.low, alone.high)
-    assert (few.n, few.days, few.beside) == (7, (1,), 1)
+    assert (few.n, few.days, few.beside) == (6, (1,), 1)
+    # Of three days of each, two are shared: their ratios are 2 and 2.1, whatever days 1 and 4 are like.
+    x, y = np.array([9.0, 2, 2.1]), np.array([1.0, 1, 7])
+    two = stats.ratio_of_medians(
+        np.repeat(x, 6), np.repeat(y, 6), (np.repeat([1, 2, 3], 6), np.repeat([2, 3, 4], 6))
+    )
+    logs = np.log([2, 2.1])
+    half = math.tan(0.475 * math.pi) * np.ptp(logs) / 2
+    assert (two.low, two.high) == pytest.approx(np.exp([logs.mean() - half, logs.mean() + half]))
+    assert (two.n, two.days, two.beside) == (12, (2,), 12)
     many = stats.ratio_of_medians([*(2 * WILD), 5.0], WILD, ([*DAYS, 7], DAYS))
     assert (many.value, many.days, many.beside, many.n) == (pytest.approx(2.0), (6,), 1, 10)
 
@@ -198,8 +208,48 @@ def test_days__runs_of_days_that_one_side_has_not() -> None:
 def test_days__a_side_that_ran_mostly_on_a_day_of_its_own_shares_none() -> None:
     mostly = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 2, 2, 2, 2]))
     assert (mostly.days, mostly.bounded) == ((1, 2), False)
-    half = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 1, 2, 2, 2]))
-    assert (half.days, half.bounded, half.beside) == ((1,), True, 3)
+    more = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 1, 1, 2, 2]))
+    assert (more.days, more.bounded, more.beside) == ((1, 2), False, 0)
+    quarter = stats.ratio_of_medians(NX16, [*NX104, 9.0, 9.0], ([1] * 6, [1] * 6 + [2, 3]))
+    assert (quarter.days, quarter.bounded, quarter.beside) == ((1,), True, 2)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "limit"),
+    [((1, 2), (2, 3), 0.0), ((1, 2, 3), (3, 4, 5), 0.0), ((1, 2, 3, 4), (4, 5, 6, 7), 0.08),
+     ((1, 2, 3), (2, 3, 4), 0.08), ((1, 2, 3), (3,), 0.0)],
+)  # fmt: skip
+@pytest.mark.parametrize("own", [0.0, 0.1])
+def test_days__sides_that_overlap_on_few_days_seldom_look_like_the_factor(
+    first: Sequence[int], second: Sequence[int], limit: float, own: float
+) -> None:
+    """Both sides are alike over all days; a day shifts both by 10 %, and each of them by `own`.
+
+    With the interval of all runs up to 48 % were clear.
+    """
+    rng, false, rounds = np.random.default_rng(47), 0, 200
+    for _ in range(rounds):
+        shared, sides = rng.normal(0, 0.1, 8), []
+        for days in (np.repeat(first, 8), np.repeat(second, 8)):
+            effect = shared + rng.normal(0, own, 8)
+            sides.append((np.exp(effect[days] + rng.normal(0, 0.03, len(days))), days))
+        (x, days_x), (y, days_y) = sides
+        found = stats.ratio_of_medians(x, y, (days_x, days_y))
+        false += found.settles and (found.low > 1 or found.high < 1)
+    assert false <= limit * rounds
+
+
+def test_ratio_of_medians__of_a_baseline_of_zeros_is_no_number_and_settles_nothing() -> None:
+    day = [1] * 6 + [2] * 6
+    found = stats.ratio_of_medians(NX16 + NX16, [0.0] * 6 + NX104, (day, day))
+    assert found.value == pytest.approx(np.median(NX16) / (5.6 / 2))
+    assert not found.bounded
+    assert not found.settles
+    assert stats.ratio_of_medians(NX16, [0.0] * 6).value == math.inf
+    assert not stats.ratio_of_medians(NX16, [0.0] * 6).bounded
+    # A zero in one day of six leaves the other end.
+    of_days = stats.ratio_of_medians([2.0] * 6, [0.0, 1, 1, 1, 1, 1], ([1, 2, 3, 4, 5, 6],) * 2)
+    assert (of_days.value, of_days.low, of_days.high, of_days.settles) == (2.0, 2.0, math.inf, False)
 
 
 def test_days__sides_that_share_a_few_of_many_count_their_own() -> None:
@@ -315,6 +365,21 @@ def test_trend__runs_change_places_within_their_day() -> None:
     assert differences.trend(levels, values, [1, 1, 2, 2, 3, 3])[1] == 1.0
     # Two days with all three levels: 6 orders each, and 2 of the 36 are as clear.
     assert differences.trend(levels, values, [1, 2, 1, 2, 1, 2])[1] == pytest.approx(2 / 36)
+
+
+@pytest.mark.parametrize(("levels", "days"), [(2, 2), (3, 2), (3, 3), (4, 2), (4, 3)])
+def test_trend__what_a_day_does_to_a_level_seldom_looks_like_a_trend(levels: int, days: int) -> None:
+    """Levels are alike over all days; a day shifts each by 10 %, in all its runs: up to 47 % were clear."""
+    rng, false, rounds = np.random.default_rng(48), 0, 80
+    level, day = (np.repeat(one.ravel(), 4) for one in np.mgrid[:levels, :days])
+    for _ in range(rounds):
+        effects = rng.normal(0, 0.1, (levels, days))
+        found, p = differences.trend(level, effects[level, day] + rng.normal(0, 0.03, len(level)), day)
+        false += found.settles and p <= 0.05 and not found.low <= 0 <= found.high
+    assert false <= 0.1 * rounds
+    # Of four levels on two days, or three on three, a trend that both show is clear.
+    _, p = differences.trend(level, level + day + rng.normal(0, 0.1, len(level)), day)
+    assert (p <= 0.05) == (levels**days > 9)
 
 
 def test_family__one_side_of_all_misses_as_one_of_one() -> None:

@@ -181,9 +181,10 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
     """Estimate how monotone values are along an ordered factor; level and value of each run, shape (n,).
 
     Returns Kendall's tau-b from -1 (always falling) to 1, and the two-sided p-value of "the levels make no
-    difference" (`chance`). The interval's bootstrap (999 resamples) draws within each level, because the
-    levels were chosen, not sampled; it knows of no run that another order would have, so a trend needs both.
-    No interval below six runs or two runs per level.
+    difference" (`chance`); over several days that of the medians of each level and day, as what a day does to
+    one level is in all its runs. The interval's bootstrap (999 resamples) draws within each level, because
+    the levels were chosen, not sampled; it knows of no run that another order would have, so a trend needs
+    both. No interval below six runs or two runs per level.
     """
     x, y = np.asarray(levels, dtype="f8"), np.asarray(values, dtype="f8")
     keep = np.isfinite(x) & np.isfinite(y)
@@ -193,7 +194,7 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
     if len(x) < 2 or np.ptp(x) == 0:
         return Estimate(np.nan, np.nan, np.nan, len(x), level=0.0, days=known), 1.0
     value = float(distributions.kendalltau(x, y).statistic)
-    p = chance(x, y, day if known else np.zeros(len(x)))
+    p = chance(*(_by_day(x, y, day) if known and known[0] > 1 else (x, y, np.zeros(len(x)))))
     groups = [y[x == level] for level in np.unique(x)]
     if len(x) < MIN_REPEATS or min(map(len, groups)) < 2:
         return Estimate(value, np.nan, np.nan, len(x), level=0.0, days=known), p
@@ -203,6 +204,13 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
     # Draws with ties can all lie to one side of the estimate; the interval then reaches back to it.
     low, high = min(float(ends[0]), value), max(float(ends[1]), value)
     return Estimate(value, low, high, len(x), days=known), p
+
+
+def _by_day(levels: Array, values: Array, days: Array) -> tuple[Array, Array, Array]:
+    """Return level, median and day of the runs of each level and day."""
+    runs = pd.DataFrame({"level": levels, "value": values, "day": days})
+    cells = runs.groupby(["level", "day"], as_index=False)["value"].median()
+    return cells["level"].to_numpy(), cells["value"].to_numpy(), cells["day"].to_numpy()
 
 
 def chance(levels: Array, values: Array, blocks: Array) -> float:

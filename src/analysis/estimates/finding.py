@@ -221,8 +221,9 @@ def days_said(estimate: Estimate) -> str:
         return (
             f"the sides have {' and '.join(map(str, days))} days, not the same ones: a day stands for a run"
         )
+    left = f", and {beside} run{'s' * (beside > 1)} of other days {'are' if beside > 1 else 'is'} left out"
+    left *= beside > 0
     if estimate.by_days:
-        left = f", and {beside} runs of other days are left out" if beside else ""
         return f"over {days[0]} days, each of which counts once{left}"
     if days[0] == 1 and not beside:
         return "all runs are from one day: between days is not covered"
@@ -231,9 +232,7 @@ def days_said(estimate: Estimate) -> str:
     covered = "few to stand for other days" if days[0] > 1 else "between days is not covered"
     runs = f"all runs are from {days[0]} days"
     if beside:
-        plural = "s" if days[0] > 1 else ""
-        other = "1 run is from another" if beside == 1 else f"{beside} runs are from others"
-        runs = f"both sides ran on {days[0]} day{plural}, and {other}"
+        runs = f"both sides ran on {days[0]} day{'s' * (days[0] > 1)}{left}"
     return f"{runs}: {covered}"
 
 

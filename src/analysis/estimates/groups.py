@@ -57,11 +57,11 @@ def level_question(
 
 
 def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
-    """Measure the runs that a question selects: one row a run, factors, ``value`` and ``day``.
+    """Measure the runs that a question selects: one row a run, factors, ``value``, ``most`` and ``day``.
 
-    Values are times the question's scale. Measures of a profile take the runs of the campaign's profiler,
-    unless the question names one. Raises `NotCoveredError` if no selected run has a value, ValueError if
-    there is no such measure.
+    Values are times the question's scale, and so is the most that they can be. Measures of a profile take the
+    runs of the campaign's profiler, unless the question names one. Raises `NotCoveredError` if no selected
+    run has a value, ValueError if there is no such measure.
     """
     if question.variable not in MEASURES:
         raise ValueError(f"{question.variable!r} is no measure; take one of {', '.join(sorted(MEASURES))}")
@@ -74,7 +74,7 @@ def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
     each = len(found) == len(runs) and bool((found.index.to_numpy() == runs["run"].to_numpy()).all())
     own = found.to_numpy() if each else runs["run"].map(found).to_numpy()
     frame = runs.copy(deep=False)
-    frame["value"], frame["day"] = own, measuring_days(runs)
+    frame["value"], frame["most"], frame["day"] = own, spec.most * question.scale, measuring_days(runs)
     known = frame["value"].notna().to_numpy()
     frame = frame.copy() if known.all() else frame[known]  # a copy has one block a type, as in Campaign.frame
     if frame.empty:

@@ -46,7 +46,7 @@ class Spec:
     `timing`: it rests on times, which oversubscribed runs cannot give; `profile`: on an MPI profile. Less is
     better for times and the like: then "faster" means a smaller value. `exact`: what a program does or
     prints by its construction, so that repeats cannot scatter and one run is enough. `unit` is empty where
-    it depends on the application.
+    it depends on the application. `share` tells that a value without a unit is a part of 1.
     """
 
     compute: Measure
@@ -55,6 +55,12 @@ class Spec:
     higher_is_better: bool = True
     exact: bool = False
     unit: str = ""
+    share: bool = False
+
+    @property
+    def most(self) -> float:
+        """The whole that a share is a part of, the most that it can be; infinite for anything else."""
+        return 1.0 if self.share else 100.0 if self.unit == "%" else np.inf
 
 
 MEASURES: dict[str, Spec] = {}
@@ -112,7 +118,7 @@ MEASURES |= {
     "data_memory": Spec(_column("data_memory"), timing=False, profile=False, unit="B"),
     "grid_ratio": Spec(_column("grid_ratio"), timing=False, profile=False, exact=True),
     "official_time": Spec(_column("official_time"), timing=False, profile=False, exact=True, unit="s"),
-    "mpi_fraction": Spec(_column("mpi_fraction"), timing=True, profile=True),
+    "mpi_fraction": Spec(_column("mpi_fraction"), timing=True, profile=True, share=True),
     "imbalance": Spec(_column("imbalance"), timing=True, profile=True),
     "rank_memory": Spec(_column("rank_memory"), timing=False, profile=True, unit="B"),
     "node_memory": Spec(_column("node_memory"), timing=False, profile=True, unit="B"),

@@ -19,10 +19,13 @@ from analysis.estimates.stats import Estimate
 def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
     """Return the median of a group's values and a remark on its interval.
 
-    The interval includes the errors of meters and of rounding; so do all intervals below.
+    The interval includes the errors of meters and of rounding; so do all intervals below. It holds nothing
+    below zero or above the whole of a share, as a few days would have it: the ``most`` of the runs.
     """
     found = stats.median(part["value"], measuring_days(part))
-    return uncertainty.widened_for(variable, found, float, part)
+    estimate, note = uncertainty.widened_for(variable, found, float, part)
+    most = part["most"].iloc[0] if "most" in part else math.inf
+    return estimate.within(min(float(part["value"].min()), 0.0), most), note
 
 
 def of_medians(function: Callable[..., Array], parts: Sequence[pd.DataFrame]) -> Estimate:

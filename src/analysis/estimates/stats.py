@@ -99,6 +99,14 @@ class Estimate:
         again = None if self.again is None else lambda level: self.at(level).transformed(function)
         return replace(self, value=function(self.value), low=ends[0], high=ends[1], again=again)
 
+    def within(self, least: float, most: float) -> Estimate:
+        """Return the estimate with its interval cut to the values that there can be."""
+        if not self.bounded:
+            return self
+        again = None if self.again is None else lambda level: self.at(level).within(least, most)
+        low, high = (min(max(end, least), most) for end in (self.low, self.high))
+        return replace(self, low=low, high=high, again=again)
+
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value of "no more than `bound`": where the interval just reaches it."""
         return self._p(lambda one: one.low > bound)
@@ -135,7 +143,11 @@ def ratio_of_medians(
     treatment: ArrayLike, baseline: ArrayLike, days: tuple[ArrayLike, ArrayLike] | None = None
 ) -> Estimate:
     """Estimate how many times the median of one group is that of another; never a mean of ratios."""
-    return of_medians(lambda x, y: np.asarray(x / y), treatment, baseline, days=days)
+    return of_medians(_quotient, treatment, baseline, days=days)
+
+
+def _quotient(x: Array, y: Array) -> Array:
+    return np.asarray(x / y)
 
 
 def ratio_between_days(
@@ -152,14 +164,14 @@ def ratio_between_days(
     if found.settles or len(found.days) < 2:
         return found
     groups = [np.asarray(group, dtype="f8") for group in (treatment, baseline)]
-    together = _of_runs(lambda x, y: np.asarray(x / y), groups, (0,))
+    together = _of_runs(_quotient, groups, (0,))
     if not together.bounded:
         return together
     top, bottom = (
         [np.median(group[np.asarray(of) == day]) for day in sorted(set(np.asarray(of).tolist()))]
         for group, of in zip(groups, days, strict=True)
     )
-    return _widened(together, [float(x / y) for x in top for y in bottom], LEVEL)
+    return _widened(together, [float(_at(_quotient, x, y)) for x in top for y in bottom], LEVEL)
 
 
 def of_medians(
@@ -171,12 +183,12 @@ def of_medians(
     worst, with the level that this has for any distribution. One repeat gives no interval.
 
     Repeats of one day share the effect of that day. With six or more days that all groups have, the function
-    is computed per day from its medians, and the interval is that of their median; runs of other days are
-    left out. Groups with six or more days each that share fewer count one repeat per day. The same holds for
-    two groups that share no day, for more groups that share none if one has a single day, and for groups if
-    one of them ran mostly on a day that the others lack. In all other cases the interval is that of the runs,
-    widened to include the function of each day that all groups have. Of two to five such days it also
-    includes Student's interval of their values: what a day does to one group alone is in all its runs.
+    is computed per day from its medians, and the interval is that of their median. With fewer the interval is
+    that of the runs, widened to include the function of each day; of two to five days it also includes
+    Student's interval of their values: what a day does to one group alone is in all its runs. Runs of days
+    that not all groups have are left out. If they are too many for that (`_elsewhere`), if the groups share
+    no day, or if each has six or more days and they share fewer, a group has one repeat per day: its median.
+    More than two groups that share no day are only compared so if one of them has a single day.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
     kept = [np.isfinite(sample) for sample in samples]
@@ -208,11 +220,17 @@ def _ranked(
     level: float,
 ) -> Estimate:
     smallest = min(map(len, ordered))
-    low, high, reached = np.nan, np.nan, 0.0
-    if smallest > 1:
-        low, high, reached = _interval(function, ordered, middles, level)
+    low, high, reached, value = np.nan, np.nan, 0.0, float(_at(function, *middles))
+    if smallest > 1 and math.isfinite(value):
+        low, high, reached = _interval(partial(_at, function), ordered, middles, level)
     again = partial(_ranked, function, ordered, middles, days)
-    return Estimate(float(function(*middles)), low, high, *_counts(ordered), reached, days, again=again)
+    return Estimate(value, low, high, *_counts(ordered), reached, days, again=again)
+
+
+def _at(function: Callable[..., Array], *medians: float) -> Array:
+    """Return a function of medians; infinite, or no number, where it divides by zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(function(*map(np.float64, medians)))
 
 
 def _interval(
@@ -256,7 +274,7 @@ def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Se
     shared = [one[np.isin(label, common)] for one, label in zip(values, labels, strict=True)]
     beside = sum(map(len, values)) - sum(map(len, shared))
     of_day = [
-        float(function(*(np.median(one[label == day]) for one, label in zip(values, labels, strict=True))))
+        float(_at(function, *(np.median(one[of == day]) for one, of in zip(values, labels, strict=True))))
         for day in common
     ]
     if covers_days(len(common)):
@@ -270,14 +288,18 @@ def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Se
             for one, label, own in zip(values, labels, each, strict=True)
         ]
         return _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(values))
-    together = replace(_of_runs(function, values, (len(common),)), beside=beside)
+    together = replace(_of_runs(function, shared if common else values, (len(common),)), beside=beside)
     return _widened(together, of_day, LEVEL, sampled=len(common) > 1)
 
 
 def _elsewhere(common: Sequence[int], label: Array) -> bool:
-    """Tell whether most runs of a group are of one day that others have not: its effect would be theirs."""
-    days, counts = np.unique(label[~np.isin(label, common)], return_counts=True)
-    return bool(len(days)) and int(counts.max()) * 2 > len(label)
+    """Tell whether too many runs of a group are of days that others have not for these to be left out.
+
+    Half of them, or of one common day more than a quarter: what a day does to one group alone cannot be seen
+    on a single day, so the days of each group must show it.
+    """
+    outside = int(np.count_nonzero(~np.isin(label, common)))
+    return bool(common) and (outside * 4 > len(label) if len(common) == 1 else outside * 2 >= len(label))
 
 
 def covers_days(days: int) -> bool:
@@ -291,6 +313,8 @@ def _widened(together: Estimate, of_day: Sequence[float], level: float, *, sampl
     Days that are `sampled` stand for other days: then it also holds Student's interval of their values.
     """
     runs = together.at(level)
+    if not np.isfinite(of_day).all():  # a ratio over a day's zero
+        return replace(runs, low=np.nan, high=np.nan, level=0.0, again=None)
     ends = [*of_day, *(_student(of_day, level) if sampled else ())]
     again = partial(_widened, together, of_day, sampled=sampled)
     return replace(

@@ -172,7 +172,7 @@ def margin_left(variable: str, margin: float, *parts: pd.DataFrame) -> float:
     left.
     """
     medians = _medians(variable, parts)
-    if not medians:
+    if not medians or not medians[0].value * medians[1].value:
         return margin
     ratio = medians[0].value / medians[1].value
     one = widened(Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y / ratio, medians)
