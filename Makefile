@@ -81,7 +81,7 @@ LAB += $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lab: $(STAMP) ## open notebooks/00-start.ipynb in JupyterLab, after building the datasets that are evidence
 	@$(SNAKEMAKE) --if-changed --whole evidence
-	@git config filter.benchbook-notebook.clean '"$(CURDIR)/$(BIN)/python" -m analysis.site.kernels.commit --clean' || true
+	@git config filter.benchbook-notebook.clean '"$(CURDIR)/$(BIN)/python" -m analysis.site.kernels.commit --clean %f' || true
 	@mkdir -p $(LAB_SETTINGS) && echo '$(NO_NEWS)' >$(LAB_SETTINGS)/overrides.json
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab $(LAB) notebooks/00-start.ipynb
 

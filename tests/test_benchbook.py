@@ -154,3 +154,25 @@ def test_clean__takes_out_what_run_all_and_save_adds() -> None:
         command, input=nbformat.writes(notebook), capture_output=True, text=True, check=True
     )
     assert done.stdout == path.read_text(encoding="utf-8")
+
+
+def test_clean__verdicts_that_a_run_did_not_reach_stay_unless_the_code_changed() -> None:
+    name = "notebooks/57-mpi-calls.ipynb"
+    kept = subprocess.run(
+        ("git", "show", f":{name}"), cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    notebook = nbformat.reads(kept, as_version=4)
+    code = [one for one in notebook.cells if one.cell_type == "code"]
+    for cell in code:
+        cell.outputs, cell.execution_count = [], None
+    command = [sys.executable, "-m", "analysis.site.kernels.commit", "--clean", name]
+
+    def cleaned() -> str:
+        text = nbformat.writes(notebook)
+        return subprocess.run(
+            command, cwd=ROOT, input=text, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert cleaned() == kept
+    code[0].source = code[0].source.replace("syn-lsdyna2014", "vm-profiles")
+    assert "text/html" not in cleaned()

@@ -110,7 +110,7 @@ def which(question: str = "") -> pd.DataFrame:
 
     from analysis.base import models, project
     from analysis.base.errors import ConfigError
-    from analysis.estimates.contents import load_config
+    from analysis.estimates.contents import load_config, title_of
     from analysis.schema.campaigns import CampaignFile
     from analysis.schema.factors import PROCESSORS
 
@@ -120,16 +120,14 @@ def which(question: str = "") -> pd.DataFrame:
     asked = [_SAME.get(word, word) for word in words if word not in _EMPTY]
     rows = []
     for page in pages:
-        title, topics = page.get("title", ""), page.get("topics", [])
+        title, topics = title_of(page, project.root()), page.get("topics", [])
         used = project.as_list(page, "campaign")
         text = " ".join([title, *topics, page["name"], page["notebook"]])
         if asked and PROCESSORS & set(topics):  # the processor is what the page is about
             text += " ".join(models.load(CampaignFile, project.declaration(one)).hardware for one in used)
         if all(word in text.lower() for word in asked):
             named = used or [page.get("group", "")]
-            rows += [
-                (campaign, title or page["notebook"], page["notebook"], page["name"]) for campaign in named
-            ]
+            rows += [(campaign, title, page["notebook"], page["name"]) for campaign in named]
     if not rows:
         topics = dict.fromkeys(topic for page in pages for topic in page.get("topics", ()))
         what, remedy = f"no campaign has runs for {question!r}", f"topics with answers: {', '.join(topics)}"

@@ -82,17 +82,17 @@ def _claims(base: Path) -> Iterator[Named]:
 
 
 def _pages(base: Path) -> Iterator[Named]:
-    from analysis.estimates.contents import load_config
+    from analysis.estimates.contents import load_config, title_of
 
     for page in load_config(base)["pages"]:
-        yield Named(page["name"], str(page.get("title") or page["notebook"]))
+        yield Named(page["name"], title_of(page, base))
 
 
 def _notebooks(base: Path) -> Iterator[Named]:
+    from analysis.estimates.contents import heading
+
     for path in sorted((base / "notebooks").glob("*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        first = "".join(cells[0]["source"]).strip().partition("\n")[0] if cells else ""
-        yield Named(path.stem, first.lstrip("# "))
+        yield Named(path.stem, heading(path))
 
 
 _FILES = {

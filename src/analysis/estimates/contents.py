@@ -5,6 +5,7 @@ A campaign takes part once it is declared and has runs. Its pages follow from it
 lists the exceptions. Snakemake imports this module at every start, so it imports nothing slow.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -137,6 +138,17 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
     config: dict[str, Any] = load_yaml(base / path) or {}
     complete(config, base, base / path)
     return config
+
+
+def heading(notebook: Path) -> str:
+    """Return the question that a notebook asks: the first line of its first cell; empty without cells."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return "".join(cells[0]["source"]).strip().partition("\n")[0].lstrip("# ") if cells else ""
+
+
+def title_of(page: Mapping[str, Any], base: Path) -> str:
+    """Return the title of a page of the build: its own, or the heading of its notebook."""
+    return str(page.get("title") or heading(base / "notebooks" / page["notebook"]))
 
 
 def complete(
