@@ -68,6 +68,7 @@ from tests.slurm.machine import ClusterError
 from tests.slurm.memory import Limits
 from tests.slurm.starts import (
     HEAD,
+    PERHAPS,
     Start,
     bare,
     counted,
@@ -75,6 +76,7 @@ from tests.slurm.starts import (
     false_alarms,
     start_of,
     starts,
+    stopped,
     unborn,
     untrue,
     without,
@@ -186,7 +188,7 @@ class Study:
         self._known = dict[Start, str]()  # of starts that Slurm's database may forget
         self._ends = dict[Start, float]()
         self._looked, self._asked, self._left = 0.0, 0.0, 0  # disturbances to come
-        self._hit = dict[str, str]()  # job -> what has befallen it
+        self._hit = dict[str, tuple[str, float]]()  # job -> what has befallen it, and when
         self._choosing, self._starting = threading.Lock(), threading.Lock()
         self._alone = {kind: lock for group in GROUPS for lock in [threading.Lock()] for kind in group}
         batch = "partition: bench", "partition: batch\n  exclusive: false"
@@ -267,14 +269,17 @@ class Study:
         with self._choosing:
             if job in self._hit:
                 return False
-            self._hit[job] = kind
+            self._hit[job] = kind, time.time()
         with contextlib.suppress(ClusterError, OSError):  # it may end just now
             if self._disturbances.do(kind, job):
                 self.done[kind] += 1
                 (self._told / f"go.{job}").touch()
                 print(f"{sum(self.done.values())}: {kind}, job {job}", file=sys.stderr, flush=True)
                 return True
-        self._hit.pop(job)
+        if job in self._disturbances.touched:
+            self._hit[job] = f"{PERHAPS}{kind}", self._hit[job][1]
+        else:
+            self._hit.pop(job)
         return False
 
     def records(self) -> list[dict[str, Any]]:
@@ -297,8 +302,7 @@ class Study:
         found["bare"] = bare(self._hit, records)
         found["false alarms"] = false_alarms(self.verified(), records)
         found["early"] = [str(one) for one in sorted(self.early)]
-        good = [one for one in records if not one["reason"]]
-        found["stopped"] = [one["run"] for one in good if self._hit.get(start_of(one)[0]) == "suspend"]
+        found["stopped"] = stopped(self._hit, records)
         found["no output"] = self.without_output()
         return {**found, "unsaid": self.unsaid}
 

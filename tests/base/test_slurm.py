@@ -165,3 +165,39 @@ def test_short__name_has_no_domain() -> None:
 def test_ranges__are_written_and_spelt_out() -> None:
     assert slurm.ranges([8, 1, 0, 2]) == "0-2,8"
     assert slurm.numbers("0-2,8\n") == [0, 1, 2, 8]
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "said"),
+    [
+        ("FAILED", "137:0", "FAILED (KILL)"),
+        ("FAILED", "0:9", "FAILED (KILL)"),
+        ("FAILED", "1:0", "FAILED"),
+        ("FAILED", "", "FAILED"),
+        ("COMPLETED", "0:0", "COMPLETED"),
+    ],
+)
+def test_ended__names_the_signal_of_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: str, said: str
+) -> None:
+    tool = tmp_path / "sacct"
+    tool.write_text(f"#!/bin/sh\necho '{state}|note|5f3a|testbed|{code}'\n", encoding="ascii")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert slurm.ended("7", {"comment": "note"}) == said
+
+
+def test_ended__is_asked_of_the_controller_where_the_accounting_was_purged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"sacct": "", "squeue": "TIMEOUT|note|5f3a"}
+    for name, row in rows.items():
+        tool = tmp_path / name
+        tool.write_text(f"#!/bin/sh\necho '{row}'\n", encoding="ascii")
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    names = {"comment": "note", "job_name": "5f3a", "cluster": "testbed"}
+    assert slurm.ended("7", names) == "TIMEOUT"
+    assert slurm.ended("7", {**names, "comment": "another"}) == ""
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho 'RUNNING|note|5f3a'\n", encoding="ascii")
+    assert slurm.ended("7", names) == ""

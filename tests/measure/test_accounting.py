@@ -597,6 +597,9 @@ def test_accounting__the_row_of_a_job_is_kept_if_a_run_that_shared_it_failed(
     assert finish.mark_failed(base, "c", found) == []
 
 
+WORDLESS: dict[str, Any] = {"reason": "it ended without a record, and nobody knows why", "end": None}
+
+
 @pytest.mark.parametrize(
     ("changes", "known", "said"),
     [
@@ -608,6 +611,8 @@ def test_accounting__the_row_of_a_job_is_kept_if_a_run_that_shared_it_failed(
         ({"Start": clock(1795220855)}, {}, ""),  # a later start of the job
         ({"JobName": "77aa"}, {}, ""),  # another job of this number
         ({}, {"reason": "it ended without a record: Slurm says NODE_FAIL"}, ""),
+        ({"State": "TIMEOUT"}, WORDLESS, "it ended without a record: Slurm says TIMEOUT"),
+        ({"State": "TIMEOUT", "Start": clock(1795220855)}, WORDLESS, ""),  # a later start
         ({"State": "TIMEOUT"}, {"reason": "the job was ended by TERM (its limit of time was over)"}, ""),
     ],
 )
@@ -619,13 +624,14 @@ def test_finish__slurms_word_comes_before_an_exit_code(
     comment = f"rule_run_wildcards_c_{first}"
     own = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0, "comment": comment}
     name = f"{first}.failed-1"
-    more = {"run": name, "attempt_at": first, "reason": "exit code 1", "exit_code": 1}
-    put(base, name, job_id="7", slurm=own, start=1795220852.0, end=1795220860.9, **{**more, **known})
+    more: dict[str, Any] = {"run": name, "attempt_at": first, "reason": "exit code 1", "exit_code": 1}
+    more |= {"start": 1795220852.0, "end": 1795220860.9, **known}
+    put(base, name, job_id="7", slurm=own, **more)
     books.add_to_manifest(base, "c")
     rows = {"7": [row(**{"State": "CANCELLED by 0", "Comment": comment, **changes})]}
     found = accounting.Account("c", rows=rows)
     assert finish.name_ends(base, "c", found) == ([name] if said else [])
-    assert folders.reason(base, "c", name) == (said or {**more, **known}["reason"])
+    assert folders.reason(base, "c", name) == (said or more["reason"])
     assert finish.name_ends(base, "c", found) == []
     assert books.add_to_manifest(base, "c") == []
     assert manifest.check(project.raw("c", base), "c") == (1, [])

@@ -127,6 +127,7 @@ class Disturbances:
     ) -> None:
         self.cluster, self._disk, self._told = cluster, disk, told
         self._clocks, self._draw = clocks, draw
+        self.touched = set[str]()  # jobs that were hit, also where Slurm did not do what it was told
 
     def do(self, kind: str, job: str) -> bool:
         """Disturb; false if that was not possible, as the job is not so far."""
@@ -271,12 +272,22 @@ class Disturbances:
         """Stop a job whose program runs, and let it go on; its program ends afterwards."""
         if not self._processes(job, "program.sh"):
             return False
+        seen = False
         with self._telling("wait", job):
             self.cluster.run(["scontrol", "suspend", job])
-            time.sleep(4)
+            for _ in range(20):
+                seen = seen or self._is_stopped(job)
+                time.sleep(0.2)
             self.cluster.run(["scontrol", "resume", job])
             time.sleep(1)
-        return True
+        return seen
+
+    def _is_stopped(self, job: str) -> bool:
+        """Tell whether a job's program is stopped: Slurm may have suspended it in its books alone."""
+        for pid in self._processes(job, "program.sh"):
+            with contextlib.suppress(OSError):
+                return (Path("/proc") / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+        return False
 
     def _end_slurmd(self, job: str, *, lost: bool) -> None:
         """Kill the slurmd of a job, whose steps go on; if `lost`, until Slurm has given its node up."""
@@ -296,6 +307,7 @@ class Disturbances:
         """Tell a job's program what to do meanwhile."""
         file = self._told / f"{what}.{job}"
         file.touch()
+        self.touched.add(job)
         try:
             yield
         finally:

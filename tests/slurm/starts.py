@@ -136,15 +136,43 @@ _SAYS = {
 }
 
 
-def untrue(hit: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the failed attempts whose reason is not what their job was hit by: job -> kind."""
-    found = []
+PERHAPS = "perhaps "  # before a kind that was not seen to happen
+Hits = Mapping[str, tuple[str, float]]  # job -> what has befallen it, and when, in s since 1970
+
+
+def of_starts(hits: Hits, records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the runs whose start was hit -> kind: of a job's starts the last that had begun by then."""
+    found: dict[str, tuple[int, str]] = {}
     for record in records:
-        reason, kind = record["reason"], hit.get(start_of(record)[0], "")
+        job, at = start_of(record)
+        when = hits.get(job, ("", 0.0))[1]
+        if at <= when and at >= found.get(job, (0, ""))[0]:
+            found[job] = at, record["run"]
+    return {run: hits[job][0] for job, (_, run) in found.items()}
+
+
+def untrue(hits: Hits, records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the failed attempts whose reason is not what their start was hit by."""
+    found, records = [], list(records)
+    kinds = of_starts(hits, records)
+    for record in records:
+        reason, kind = record["reason"], kinds.get(record["run"], "")
         said = {name for name, pattern in _SAYS.items() if pattern.search(reason)}
-        if reason and said != {kind} & _SAYS.keys():
+        right = {kind.removeprefix(PERHAPS)} & _SAYS.keys()
+        if reason and said != right and not (kind.startswith(PERHAPS) and not said):
             found.append(f"{record['run']}: {reason}, hit by {kind or 'nothing'}")
     return found
+
+
+def stopped(hits: Hits, records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the good runs whose start was suspended while it ran."""
+    good = [record for record in records if not record["reason"]]
+    kinds = of_starts(hits, good)
+    return [
+        one["run"]
+        for one in good
+        if kinds.get(one["run"]) == "suspend" and hits[start_of(one)[0]][1] < one.get("ended", 0)
+    ]
 
 
 # Kinds by which Slurm ends a job, and how its failed attempt does not say so.
@@ -153,9 +181,9 @@ _BARE = re.compile(r"exit code \d+( \(signal \w+\))?$")
 _TOGETHER = re.compile(r"runs/([^/]+)/run\.json: ran on \S+ for .* together with run (\S+);")
 
 
-def bare(hit: Mapping[str, str], records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the failed attempts of jobs that Slurm ended whose reason is an exit code: job -> kind."""
-    found = [(record, hit.get(start_of(record)[0], "")) for record in records]
+def bare(hits: Hits, records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the failed attempts of jobs that Slurm ended whose reason is an exit code."""
+    found = [(record, hits.get(start_of(record)[0], ("", 0.0))[0]) for record in records]
     return [
         f"{record['run']}: {record['reason']}, hit by {kind}"
         for record, kind in found

@@ -83,10 +83,34 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
 
 
 def test_bare__is_an_exit_code_of_a_job_that_slurm_has_ended() -> None:
-    hit = {"1": "cancel", "2": "kill the program", "3": "requeue", "4": "hold"}
+    kinds = ("cancel", "kill the program", "requeue", "hold")
+    hit = {str(job): (kind, 9.0) for job, kind in enumerate(kinds, 1)}
     reasons = ("exit code 1", "exit code 137 (signal KILL)", "Slurm says REQUEUED: exit code 1", "")
     attempts = [a_record(f"a.failed-{job}", str(job), why) for job, why in enumerate(reasons, 1)]
     assert study.bare(hit, attempts) == ["a.failed-1: exit code 1, hit by cancel"]
+
+
+def test_untrue__holds_a_disturbance_against_the_start_that_it_hit() -> None:
+    """The job was started again after its limit, and ended well; what is not known to have hit says less."""
+    limit = "the job was ended by TERM (its limit of time was over)"
+    hits = {"1": ("shortened limit", at(0) + 9.0), "2": ("perhaps out of memory", at(0) + 9.0)}
+    first, second = a_record("a.failed-1", "1", limit), a_record("a.failed-2", "1", "exit code 1", minute=1)
+    assert study.untrue(hits, [first, second, a_record("b.failed-1", "2", "exit code 1")]) == []
+    wrong = study.untrue(hits, [{**first, "reason": "exit code 1"}, {**second, "reason": limit}])
+    assert wrong == [
+        "a.failed-1: exit code 1, hit by shortened limit",
+        f"a.failed-2: {limit}, hit by nothing",
+    ]
+
+
+def test_stopped__is_a_good_run_whose_start_was_suspended_before_it_ended() -> None:
+    good = {**a_record("a", "1"), "ended": at(0) + 20.0}
+    assert study.stopped({"1": ("suspend", at(0) + 9.0)}, [good]) == ["a"]
+    assert study.stopped({"1": ("suspend", at(0) + 21.0)}, [good]) == []
+    assert study.stopped({"1": ("suspend", at(0) + 9.0)}, [{**good, "reason": "it was suspended"}]) == []
+    again = a_record("a.failed-1", "1", "it was suspended")
+    later = {**a_record("a", "1", minute=1), "ended": at(1) + 20.0}
+    assert study.stopped({"1": ("suspend", at(0) + 9.0)}, [again, later]) == []
 
 
 def test_false_alarms__are_faults_of_good_runs_but_for_nodes_that_were_shared() -> None:

@@ -1,8 +1,10 @@
 """Slurm: questions to it, how it writes nodes and numbers, and when its record of a job may be kept."""
 
+import contextlib
 import itertools
 import pwd
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -78,20 +80,33 @@ def untold(timeout: float = 60) -> int | None:
 
 
 def ended(job: str, names: Mapping[str, Any] | None = None) -> str:
-    """Ask the accounting for the state in which a job's last start ended; empty if that is not known.
+    """Ask for the state in which a job's last start ended; empty if that is not known.
 
+    First the accounting, which can be purged or late, then the controller, which forgets jobs after minutes.
+    Of one that failed by a signal, as a process of its own gave it or Slurm, it is named: ``FAILED (KILL)``.
     With `names` (comment, job_name, cluster) only rows count that have the same, where both are known.
     """
-    command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2"]
-    try:
-        listed = ask([*command, "--format=State,Comment,JobName,Cluster", f"--jobs={job}"], 30).splitlines()
-    except NoAnswerError:
-        return ""
+    sacct = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2"]
+    squeue = ["squeue", "--noheader", "--states=all", "--format=%T|%k|%j"]
     wanted = [str((names or {}).get(key) or "") for key in ("comment", "job_name", "cluster")]
-    for line in reversed(listed):
-        state, *found = (cell.strip() for cell in line.split("|"))
-        if terminal(state) and all(map(same_name, wanted, found)):
-            return named_user(state)
+    for command in ([*sacct, "--format=State,Comment,JobName,Cluster,ExitCode"], squeue):
+        try:
+            listed = ask([*command, f"--jobs={job}"], 30).splitlines()
+        except NoAnswerError:
+            continue
+        for line in reversed(listed):
+            state, *found = (cell.strip() for cell in line.split("|"))
+            if terminal(state) and all(map(same_name, wanted, found)):
+                return named_user(state) + (_by_signal(found[-1]) if state == "FAILED" and found else "")
+    return ""
+
+
+def _by_signal(code: str) -> str:
+    """Return the signal in an exit code of sacct, ``137:0`` or ``0:9``, as a part of a sentence."""
+    status, _, given = code.partition(":")
+    if status.isdecimal() and given.isdecimal():
+        with contextlib.suppress(ValueError):
+            return f" ({signal.Signals(int(given) or int(status) - 128).name.removeprefix('SIG')})"
     return ""
 
 

@@ -191,6 +191,7 @@ def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: 
     said = "it was started again" if again else slurm.ended(job, note["slurm"]) or failed
     log = base / "results/logs/run" / campaign / f"{note['run']}.log"
     last = "" if again else _last_line(log, path.name.rpartition(".")[0])
+    last = last or "its note is cut: was the disk full as it began?" * bool(note.get("cut"))
     known = ["it ended before it had the run", *([f"Slurm says {said}"] if said else []), last]
     return ": ".join(filter(None, known))
 

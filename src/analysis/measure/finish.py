@@ -13,6 +13,7 @@ from analysis.measure import accounting, folders
 from analysis.measure.accounting import Account, account, without_record
 from analysis.measure.attempts import lost, started, tidy
 from analysis.measure.books import add_to_manifest, kept, note_reworded, stopped
+from analysis.measure.launch import UNKNOWN
 from analysis.measure.layout import KEPT
 from analysis.measure.record import SLACK, retract
 from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
@@ -139,7 +140,9 @@ def name_ends(base: Path, campaign: str, found: Account) -> list[str]:
             path = folders.finished(base, campaign) / name / folders.RECORD
             changed.append(name)
             note_reworded(base, campaign, changed)
-            folders.write_json(path, record | {"reason": f"{word}: {why}"})
+            begun = why.removesuffix(UNKNOWN)
+            reason = f"{word}: {why}" if begun == why else f"{begun}: {word}"
+            folders.write_json(path, record | {"reason": reason})
     return changed
 
 
@@ -147,8 +150,10 @@ def _its_end(record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -
     """Tell whether a job ended, by its accounting row, as the run of a record did; both by the same clock."""
     own, ended = section(record, "slurm").get("start"), record.get("end")
     begin, end = (accounting.moments(row.get(name)) for name in ("Start", "End"))
-    if accounting.disagreement(record, row, campaign) or not (begin and end and own and ended):
+    if accounting.disagreement(record, row, campaign) or not (begin and end and own):
         return False
+    if ended is None:  # nothing was left to note it
+        ended = end[0]
     return bool(-_TURN <= own - begin[0] <= accounting.LATE and -_TURN <= end[0] - ended <= _AFTER)
 
 

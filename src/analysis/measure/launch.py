@@ -20,6 +20,7 @@ from analysis.measure import folders, layout, turns
 from analysis.schema.stated import job_of, section
 
 BUSY = 75
+UNKNOWN = ", and nobody knows why"  # at the end of a reason, until Slurm says more
 # Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take
 # OMP_NUM_THREADS, the threads of the run.
 SNAKEMAKES_THREADS = (
@@ -185,7 +186,7 @@ def recover(work: Path) -> None:
     # A controller that has forgotten a job gives its number again, for another run.
     names = section(files.read_json(folders.jobs(work)[0] / folders.HEAD), "slurm")
     state = slurm.ended(job, names) if job else ""
-    why = f": Slurm says {state}" if state else ", and nobody knows why"
+    why = f": Slurm says {state}" if state else UNKNOWN
     from analysis.measure import record
 
     record.end(work, abandoned=f"it ended without a record{why}")
