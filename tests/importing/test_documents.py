@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis import readers
 
+from ..readers.merits.texts import TEXTS
 from .test_facts import cells
 from .test_import import Imported, imported, project, runs
 
@@ -52,6 +53,45 @@ def test_import__each_case_of_a_reframe_report_is_a_run_with_its_facts(
     table = runs(project)
     assert sorted(table["figure_of_merit"].values) == [98001.5, 98002.5, 98003.5, 98004.5]
     assert table["valid"].values.all(), table["reason"].values
+
+
+def test_import__the_document_of_a_job_by_hpcbench_is_a_run_with_the_facts_of_its_environment(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    other = {
+        "81743.0": "1403180.0",
+        "4711": "4712",
+        "7.98": "0.51",
+        "216.566": "3388.71",
+        "184396": "2900112",
+    }
+    for folder, changes in (("82k-atoms", {}), ("1400k-atoms", other)):
+        path = tmp_path / "tree" / folder / "gmx.json"
+        path.parent.mkdir(parents=True)
+        text = TEXTS["hpcbench"]
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        path.write_text(text)
+    one, two = sorted(_records(project, imported, tmp_path / "tree"), key=lambda one: int(one["job_id"]))
+    assert (one["case"], two["case"]) == ("81743-atoms", "1403180-atoms")
+    # The folders name the cases in other words; these are no tuning.
+    assert "tuning" not in one
+    assert (one["application"], one["cluster"], one["cpu"]) == ("gromacs-hpcbench", "birch", "EPYC 7742")
+    assert (one["nodes"], one["ranks"], one["ranks_per_node"], one["threads"]) == (2, 32, 16, 8)
+    assert (one["node_list"], one["frequency"]) == ("nid000011,nid000012", 2.25)
+    assert (one["mpi"], one["build"]) == ("Cray MPICH 8.1.23", "gcc-11.2.0")
+    assert list(runs(project)["figure_of_merit"].values) == [0.51, 7.98]
+
+
+def test_import__a_second_import_of_a_tools_documents_finds_the_application_of_the_first(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    for name, job in (("first", 1), ("second", 2)):
+        tree = tmp_path / name
+        tree.mkdir()
+        (tree / "run-report.json").write_text(report(case(job, 4, 98000.5 + job)))
+        found = {one["application"] for one in _records(project, imported, tree)}
+        assert found == {"triadtest"}
 
 
 def _records(project: Path, imported: Imported, tree: Path) -> list[dict[str, Any]]:

@@ -771,6 +771,12 @@ def test_slurm__a_job_as_scontrol_prints_it() -> None:
     asked = scheduler.requested("#SBATCH --nodes=4-4 --ntasks-per-node=24  # all\n#SBATCH -C genoa -p hdr\n")
     assert asked == {"nodes": 4, "ranks_per_node": 24, "feature": "genoa", "queue": "hdr"}
     assert "nodes" not in scheduler.requested("#SBATCH --nodes=2-4\n")
+    # Slurm has the frequency in kHz; a range or the name of a governor is no one frequency.
+    assert scheduler.requested("#SBATCH --cpu-freq=2250000\n")["frequency"] == 2.25
+    assert scheduler.reported("SLURM_JOB_ID=7\nSLURM_CPU_FREQ_REQ=2000000\n")[0]["frequency"] == 2.0
+    for asked in ("1500000-2250000:Performance", "Performance", "high"):
+        assert "frequency" not in scheduler.requested(f"#SBATCH --cpu-freq={asked}\n")
+        assert "frequency" not in scheduler.reported(f"SLURM_JOB_ID=7\nSLURM_CPU_FREQ_REQ={asked}\n")[0]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Documents of ReFrame, JUBE and Ramble: each of their cases becomes a document with its facts."""
+"""Documents of ReFrame, JUBE, Ramble and hpcbench: each of their cases becomes a document with its facts."""
 
 import contextlib
 import json
@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from analysis.base.errors import ConfigError
+from analysis.base.slurm import node_names
+from analysis.importing import hardware, scheduler
 from analysis.importing.pattern import FACTORS, parse_value
 from analysis.importing.vocabulary import parse_name
+from analysis.readers.merits.formats import hpcbench
 from analysis.readers.merits.formats.reframe import LINE
 from analysis.readers.text import decode, is_number
 from analysis.schema.factors import ALIASES, TABLE
@@ -51,7 +55,9 @@ class DocumentCase(NamedTuple):
 
 def cases(data: bytes, engine: str) -> list[DocumentCase]:
     """Return the cases of a document; none if it is from another tool, or damaged: its reader says how."""
-    split = {"reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble}.get(engine)
+    split = {
+        "reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble, "hpcbench": _of_hpcbench
+    }.get(engine)  # fmt: skip
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         return list(split(decode(data))) if split else []
     return []
@@ -72,6 +78,9 @@ def _facts(given: Mapping[str, Any]) -> Facts:
         elif name in ("exit_code", *FACTORS):
             if (number := _number(name, text)) is not None:
                 facts[name] = number
+        elif name == "node_list":
+            with contextlib.suppress(ConfigError):  # as None assigned
+                facts[name] = ",".join(node_names(text))
         elif plain in _NAMES:
             facts[name] = text
         else:
@@ -238,6 +247,32 @@ def _of_ramble(text: str) -> Iterator[DocumentCase]:
         if "application" not in facts and foms:
             facts["application"] = str(foms[0][1].get("origin") or "ramble")
         yield DocumentCase(json.dumps(results | {"experiments": [one]}).encode(), facts, json.dumps(one))
+
+
+def _of_hpcbench(text: str) -> Iterator[DocumentCase]:
+    """Return the one job of a document, with what its environment and ``lscpu`` state."""
+    content = json.loads(text)
+    variables = "\n".join(f"{name}={value}" for name, value in hpcbench.environment(content).items())
+    machine = hpcbench.part(content, "sysinfo", "CPU")
+    facts = scheduler.reported(variables)[0] | hardware.stated(variables)
+    facts |= hardware.stated("\n".join(f"{name}: {value}" for name, value in machine.items()))
+    facts |= {name: count for name, count in hpcbench.counts(content).items() if count > 0}
+    totals, asked = hpcbench.part(content, "run", "Totals"), hpcbench.part(content, "slurm")
+    given = hpcbench.part(asked, "slurm")
+    accounted = hpcbench.part(content, "accounting")
+    facts |= _facts(
+        {
+            "application": str(asked.get("program", "")).lower(),
+            "case": f"{float(totals['Number of atoms']):.0f}-atoms" if "Number of atoms" in totals else None,
+            "steps": totals.get("Number of steps"),
+            "cpus-per-task": given.get("cpus-per-task"),
+            "gpus": given.get("gres") or given.get("gpus-per-node"),
+            "job_id": accounted.get("JobID"),
+            "node_list": accounted.get("NodeList"),
+            "date": asked.get("date"),
+        }
+    )
+    yield DocumentCase(text.encode(), facts | _figure("ns/day", "ns/day"), text)
 
 
 def _of_jube(text: str) -> Iterator[DocumentCase]:

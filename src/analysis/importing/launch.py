@@ -42,6 +42,7 @@ _SETTING = re.compile(
     r"[= \t][ \t]*[\"']?((?:(?!,[A-Z_]\w+=)[^\s\"'$;])*)",  # PBS lists several in a line
     re.MULTILINE,
 )
+CPU_FREQUENCY = r"--cpu-freq[ =]*(\d{4})\d{3}(?![\w:-])"  # of Slurm: one value in kHz, read as MHz
 TRACE = re.compile(r"^\++ (\S.*)$", re.MULTILINE)  # a command, as `set -x` prints it
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 MODULE = "module "  # before the name of a module whose release is a setting
@@ -61,8 +62,8 @@ _WRAPPERS = set("numactl taskset time env exec perf omplace dplace singularity a
 # What other factors have, or what is of one execution alone.
 _KNOWN = set(
     "np n ntasks N nodes ppn npernode ntasks-per-node tasks-per-node c cpus-per-task d S hostfile "  # noqa: SIM905
-    "machinefile machine host hosts w nodelist J job-name t time wdir wd chdir D OMP_NUM_THREADS rt nx ny nz "
-    "ntomp setattr PATH LD_LIBRARY_PATH".split()
+    "machinefile machine host hosts cpu-freq w nodelist J job-name t time wdir wd chdir D OMP_NUM_THREADS rt "
+    "nx ny nz ntomp setattr PATH LD_LIBRARY_PATH".split()
 )
 
 
@@ -164,6 +165,8 @@ def of_line(line: str) -> Facts:
         facts["step_nodes"] = int(found[1])  # of a job that may have more
     if found := _PPR.search(line) or (None if by_nodes else _PER_NODE.search(line)):
         facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
+    if found := re.search(CPU_FREQUENCY, line):
+        facts["frequency"] = int(found[1]) / 1000
     return facts
 
 

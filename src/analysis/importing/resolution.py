@@ -160,7 +160,8 @@ def _from_files(
         at = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
         draft.add({"order": int(at)}, "time in its name")
     draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _program(draft))
-    if run.part is not None and run.part.content and draft.application in by_engine.values():
+    of_others = {name for engine, name in by_engine.items() if engine != run.engine}
+    if run.part is not None and run.part.content and draft.application in of_others:
         draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
 

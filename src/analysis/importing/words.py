@@ -11,6 +11,7 @@ from analysis.importing.vocabulary import MOLECULES, OPTIMISED, ParsedName, flag
 from analysis.schema.factors import TABLE
 
 _LISTED = 6  # levels that a line names
+_LETTERS = re.compile(r"[a-z]{3,}")
 # A word of an unknown name; one that is denied is another word.
 _SAID = re.compile(r"(?:(?:no|non|not|without)-)?[^-]+", re.IGNORECASE)
 TEXTS = tuple(one.name for one in TABLE if not one.numeric)
@@ -41,8 +42,9 @@ def distinguish(members: list[Draft]) -> Iterator[str]:
             continue
         used.append(column)
         name = "case" if _changes_with_problem(column, members) else "tuning"
+        names_of_cases = _name_cases(column, members)
         for draft in members:
-            text = column.get(id(draft), "")
+            text = "" if id(draft) in names_of_cases else column.get(id(draft), "")
             # A file called after the case of its folder says it once more.
             if not text or text == draft.value("case"):
                 continue
@@ -53,7 +55,8 @@ def distinguish(members: list[Draft]) -> Iterator[str]:
         alone = len(column) == len(set(column.values())) > _LISTED
         more = "; each run has its own, so none has a repeat: --pattern may explain it" if alone else ""
         levels_named = listed({text: text for text in column.values()})
-        yield f"{place}: {levels_named} not understood, used as {name}{more}"
+        if len(names_of_cases) < len(column):
+            yield f"{place}: {levels_named} not understood, used as {name}{more}"
     told = {key: tuple(text for _, text in sorted(found, key=itemgetter(0))) for key, found in tuned.items()}
     spelled = _said_once(told.values())
     for draft in members:
@@ -129,6 +132,18 @@ def _equivalent(column: Mapping[int, str], other: Mapping[int, str]) -> bool:
     pairs = {(column[key], other.get(key, "")) for key in column}
     one, two = (set(each.values()) for each in (column, other))
     return column.keys() == other.keys() and len(pairs) == len(one) == len(two)
+
+
+def _name_cases(column: Mapping[int, str], members: Sequence[Draft]) -> set[int]:
+    """Return the runs whose output states the case that a part of the path spells in another way.
+
+    ``20k-atoms`` is ``19605-atoms`` where each goes with one of the other, and both have a word in common.
+    """
+    stated = {id(one): str(one.value("case")).casefold() for one in members if one.value("case")}
+    named = {key: text.casefold() for key, text in column.items() if key in stated}
+    words = [({*_LETTERS.findall(text)}, {*_LETTERS.findall(stated[key])}) for key, text in named.items()]
+    alike = all(one & other for one, other in words)
+    return {*named} if alike and _equivalent(named, {key: stated[key] for key in named}) else set()
 
 
 def _unstated_words(parsed: ParsedName, draft: Draft) -> str:

@@ -37,6 +37,7 @@ KNOWN = {
     "darshan": (2410.51954, "MiB/s", 1e-6, 0.2578, 1, -1, -1),
     "graph500": (8.00125e8, "TEPS", 1e3, math.nan, 16, -1, -1),
     "gromacs": (14.402, "ns/day", 0.001, 120.002, 32, 2, 2),
+    "hpcbench": (7.98, "ns/day", math.nan, math.nan, 32, 8, 2),
     "hpl": (508.0, "Gflop/s", 0.01, 10.5, 8, -1, -1),
     "hpl_mxp": (62500.0, "Gflop/s", 1.0, math.nan, -1, -1, -1),
     "ior": (1300.75, "MiB/sec", 0.01, math.nan, 16, -1, 2),
@@ -55,6 +56,7 @@ KNOWN = {
 VERSIONS = {
     "darshan": "3.5.0",
     "gromacs": "2021.1",
+    "hpcbench": "0.2",
     "hpl": "2.3",
     "hpl_mxp": "25.4.0",
     "ior": "3.3.0",
@@ -295,6 +297,18 @@ def test_mdtest__columns_over_ranks_are_not_those_over_iterations() -> None:
     assert named(read("mdtest", text), "File creation") == [10200.52]
 
 
+def test_hpcbench__energy_that_was_not_counted_and_environment_of_another_job() -> None:
+    ds = read("hpcbench")
+    assert dict(zip(ds["merit"].values, ds["value"].values, strict=True)) == {
+        "ns/day": 7.98, "Wall Clock Time (s)": 216.566, "Consumed Energy (J)": 184396.0,
+    }  # fmt: skip
+    none = read("hpcbench", TEXTS["hpcbench"].replace('"184396.0"', '"0.0"'))
+    assert list(none["merit"].values) == ["ns/day", "Wall Clock Time (s)"]
+    mixed = read("hpcbench", TEXTS["hpcbench"].replace('"JobID": "4711"', '"JobID": "4709"'))
+    assert "the accounting belongs to job 4709, the environment to job 4711" in str(mixed.attrs)
+    assert int(mixed["threads"]) == -1  # what the environment of another job sets is not known
+
+
 def test_reframe__test_that_failed_and_performance_log() -> None:
     failed = read("reframe", TEXTS["reframe"].replace('"result": "pass"', '"result": "fail"'))
     assert (failed.check.values.tolist(), bool(failed.valid)) == (["failed"], False)
@@ -355,7 +369,7 @@ def test_output__step_of_a_printed_number(text: str, expected: float) -> None:
     np.testing.assert_equal(step(text), expected)
 
 
-@pytest.mark.parametrize("engine", sorted(set(TEXTS) - {"fio", "ramble", "reframe"}))
+@pytest.mark.parametrize("engine", sorted(set(TEXTS) - {"fio", "hpcbench", "ramble", "reframe"}))
 def test_merits__a_launchers_tags_make_no_difference(engine: str) -> None:
     tagged = "".join(f"[1,0]<stdout>: {line}" for line in TEXTS[engine].splitlines(keepends=True))
     plain, found = (
@@ -376,7 +390,7 @@ def test_merits__time_grows_no_faster_than_the_text(engine: str) -> None:
         try:
             readers.parse(data, "f", engine=engine)
         except ReadError:
-            assert engine in ("fio", "ramble", "reframe")
+            assert engine in ("fio", "hpcbench", "ramble", "reframe")
         return time.perf_counter() - begin
 
     seconds(100)

@@ -364,6 +364,40 @@ RAMBLE = json.dumps(
     }
 )
 
+# `hpcbench collate` of 0.2: `infolog` and `slurmlog` in the job, `gmxlog` and `sacct` after it.
+HPCBENCH = json.dumps(
+    {
+        "sysinfo": {
+            "kernel-release": "5.14.21-x",
+            "CPU": {"Architecture": "x86_64", "CPU(s)": "256", "Model name": "AMD EPYC 7742 64-Core Processor"},
+            "env": [
+                "SLURM_JOB_ID=4711", "SLURM_JOB_NUM_NODES=2", "SLURM_JOB_NODELIST=nid[000011-000012]",
+                "SLURM_CPU_FREQ_REQ=2250000", "SLURM_CLUSTER_NAME=birch", "OMP_NUM_THREADS=8",
+                "LOADEDMODULES=gcc/11.2.0:cray-mpich/8.1.23",
+            ],
+        },
+        "version": "0.2",
+        "run": {
+            "Gromacs info": {"GROMACSversion": "2022.4"},
+            "Totals": {
+                "Wall Clock Time (s)": "216.566", "Number of atoms": "81743.0", "Number of steps": "10000.0",
+                "ns/day": "7.98", "step/s": "46.175", "Consumed Energy (J)": "184396.0", "J/step": "18.4396",
+            },
+        },
+        "accounting": {
+            "NodeList": "nid[000011-000012]", "ElapsedRaw": "243", "JobID": "4711", "ConsumedEnergyRaw": "0",
+        },
+        "slurm": {
+            "slurm": {"nodes": "2", "ntasks-per-node": "16", "cpus-per-task": "16", "partition": "standard"},
+            "modules": ["gromacs"],
+            "program": "GROMACS",
+            "date": 1709322636.75,
+        },
+        "meta": {"Machine": "Birch", "Atoms": "82k"},
+    },
+    indent=4,
+)  # fmt: skip
+
 # darshan-parser --total --perf of Darshan 3.5.0, on the log of a program of ours.
 DARSHAN = """\
 # darshan log version: 3.41
@@ -396,6 +430,7 @@ TEXTS = {
     "gromacs": GROMACS,
     "hpl": HPL,
     "hpl_mxp": HPL_MXP,
+    "hpcbench": HPCBENCH,
     "ior": IOR,
     "jube": JUBE,
     "lammps": LAMMPS,

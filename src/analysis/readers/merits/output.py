@@ -470,7 +470,7 @@ class Document:
                 FigureRow(name, number(value), unit, math.nan, -1, result, case, "", check)
             )
 
-    def dataset(self, row: Format, version: str = "") -> xr.Dataset:
-        """Make the dataset; a figure is the main one only if it is the only one in the document."""
+    def dataset(self, row: Format, version: str = "", main: str = "") -> xr.Dataset:
+        """Make the dataset; the main figure is the one named, or the only one in the document."""
         self.output.facts["version"] = version
-        return self.output.dataset(row, main=self.output.only_merit())
+        return self.output.dataset(row, main=main or self.output.only_merit())

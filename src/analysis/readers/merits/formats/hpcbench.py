@@ -1,0 +1,65 @@
+"""hpcbench's collated document (JSON) of one job: the totals of a molecular dynamics program's log."""
+
+from typing import Any
+
+import xarray as xr
+
+from analysis.readers.format import Format
+from analysis.readers.merits.output import Document, integer_of, items, text_of
+
+FORMAT = Format(
+    engine="hpcbench", kind="merits", tool="hpcbench", marks=((b'"sysinfo"', b'"kernel-release"'),),
+    near=r"(?i)\bhpcbench\b",
+)  # fmt: skip
+# The totals that its readers of logs give in one unit each; the others follow from them.
+_TOTALS = {"ns/day": "ns/day", "Wall Clock Time (s)": "s", "Consumed Energy (J)": "J"}
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes are a JSON object with hpcbench's log of a system."""
+    return head.lstrip().startswith(b"{") and b'"sysinfo"' in head and b'"kernel-release"' in head
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read the totals of one job: kind ``merits``; an energy of 0 J was not counted and is left out."""
+    document = Document(data, source, "sysinfo")
+    totals = part(document.content, "run", "Totals")
+    for name, unit in _TOTALS.items():
+        if unit != "J" or str(totals.get(name)) not in ("0", "0.0"):
+            document.add(name, totals, name, unit, 0)
+    job, other = str(part(document.content, "accounting").get("JobID", "")), _dumped(document.content)
+    if not environment(document.content) and other:
+        found = f"the accounting belongs to job {job}, the environment to job {other.get('SLURM_JOB_ID')}"
+        document.output.faults.note(0, found, "collate files of one job; the environment is not used")
+    document.output.facts |= counts(document.content)
+    return document.dataset(FORMAT, text_of(document.content, "version"), main="ns/day")
+
+
+def part(content: Any, *keys: str) -> dict[str, Any]:
+    """Return a part of a document that is an object; empty if it is missing or another thing."""
+    for key in keys:
+        content = content.get(key) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}
+
+
+def counts(content: dict[str, Any]) -> dict[str, int]:
+    """Return nodes and ranks as they were asked for, and threads as the environment sets them.
+
+    Slurm's ``cpus-per-task`` is no number of threads: a program without OpenMP's variable may start one.
+    """
+    asked = part(content, "slurm", "slurm")
+    nodes = integer_of(asked, "nodes")
+    each = max(integer_of(asked, "ntasks-per-node"), integer_of(asked, "tasks-per-node"))
+    found = {"nodes": nodes, "ranks": nodes * each if min(nodes, each) > 0 else integer_of(asked, "ntasks")}
+    return found | {"threads": integer_of(environment(content), "OMP_NUM_THREADS")}
+
+
+def environment(content: dict[str, Any]) -> dict[str, str]:
+    """Return the variables of the job; empty if the accounting belongs to another job."""
+    found, job = _dumped(content), part(content, "accounting").get("JobID")
+    return found if job in (None, found.get("SLURM_JOB_ID", job)) else {}
+
+
+def _dumped(content: dict[str, Any]) -> dict[str, str]:
+    pairs = (str(line).partition("=") for line in items(part(content, "sysinfo"), "env"))
+    return {name: value for name, _, value in pairs}
