@@ -68,6 +68,11 @@ def test_explorer__a_choice_offers_what_the_campaign_has_and_shows_it() -> None:
     one.campaign.value = "vm-profiles"  # its times may not be used
     assert one.factor.options == ()
     assert "`vm-hpcg`" in one.contents()[0].data
+    one.campaign.value = "vm-hpcg"
+    assert one.factor.value == "interconnect"
+    one.factor.value = "nodes"
+    assert one.contents()[0].data.startswith("No two kinds of run differ in nodes alone, or have a value")
+    assert one.contents()[0].data.endswith(". Choose another factor or measure.")
 
 
 @pytest.mark.datasets("vm-hpcg")

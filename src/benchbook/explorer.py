@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +13,11 @@ from IPython.display import SVG, Markdown, display
 from analysis.base import project
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.models import known
-from analysis.base.words import displayed
+from analysis.base.words import capitalised, displayed
 from analysis.claims.verdict import read_verdicts
 from analysis.estimates import selection
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.estimates.contents import load_config
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.spelling import measure_name
 from analysis.pages import figures
@@ -28,6 +29,7 @@ from analysis.schema.factors import BY_NAME, FACTORS, label
 ALL = "all"
 OWN = "its own figure, or time"
 _DRAWN = 2
+_COMPARES = "21-compare.ipynb"
 _VERDICTS = "results/verdicts.json"
 
 
@@ -35,6 +37,13 @@ def built() -> list[str]:
     """Names of the campaigns whose datasets are built, those that are evidence first."""
     paths = project.root().glob("data/processed/*/campaign.nc")
     return sorted((path.parent.name for path in paths), key=lambda name: (name.startswith("syn-"), name))
+
+
+def comparing(names: Sequence[str]) -> list[str]:
+    """Return those campaigns of which the build has a page that compares levels; all if it has none."""
+    pages = [page for page in load_config()["pages"] if page["notebook"] == _COMPARES]
+    able = {name for page in pages for name in project.as_list(page, "campaign")}
+    return [name for name in names if name in able] or list(names)
 
 
 def factors_of(campaign: Campaign, application: str = ALL) -> list[str]:
@@ -197,8 +206,8 @@ class Explorer(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
         quiet, self._quiet = self._quiet, True
         found = factors_of(self.opened, str(self.application.value))
         self.factor.options = [(label(name), name) for name in found]
-        if wanted in found:
-            self.factor.value = wanted
+        # After a campaign without factors the widget itself chooses none.
+        self.factor.value = wanted if wanted in found else next(iter(found), None)
         self._quiet = quiet
 
     def _show(self) -> None:
@@ -209,7 +218,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
     def contents(self) -> list[Any]:
         """Return what is shown: sentences, figures, the table, the claims."""
         if not self.factor.value:
-            others = ", ".join(f"`{name}`" for name in self.campaign.options if name != self.campaign.value)
+            others = ", ".join(f"`{name}`" for name in comparing(self.campaign.options))
             what = (
                 f"No factor of {self.campaign.value} has two levels among runs with times that may be used."
             )
@@ -217,7 +226,10 @@ class Explorer(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
         name = str(self.factor.value)
         one = answer(self.opened, name, str(self.application.value), str(self.measure.value))
         self.last = one
-        out: list[Any] = [Markdown(one.refusal or "\n".join(f"- {text}" for text in one.sentences))]
+        refused = f"{capitalised(one.refusal)} Choose another factor or measure."
+        out: list[Any] = [
+            Markdown(refused if one.refusal else "\n".join(f"- {text}" for text in one.sentences))
+        ]
         if one.found is not None:
             out += [_figure(part, stratum) for part, stratum in one.found.drawn[:_DRAWN]]
             out.append(shown(one.table))
