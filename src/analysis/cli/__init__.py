@@ -97,6 +97,12 @@ class _Parser(argparse.ArgumentParser):
             message = f"{wrong[1]!r} is unknown{meant}; choose from {', '.join(choices)}"
         elif left := _LEFT.search(message):
             message = self._left_over(left[1])
+        elif "are required: " in message:
+            lacking = message.partition("required: ")[2].split(", ")
+            named = {
+                one.dest: f"{one.dest} ({', '.join(one.choices)})" for one in self._actions if one.choices
+            }
+            message = f"lacks {', '.join(named.get(one, one) for one in lacking)}"
         self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:

@@ -45,15 +45,14 @@ def verdicts(
     If both a report and a campaign are named, they are compared, whether a build does so or not.
     Raises `ConfigError` if a report or campaign is not in the build, or no claim has the topic.
     """
+    if topic is not None:
+        _check_topic(topic, reports)
     with kept():
         records = list(_records(reports, campaigns))
     if not campaigns:  # a part of a family of verdicts has no rate of false discoveries
         records = controlled(records)
     if topic is not None:
-        topics = sorted({one.topic for one in records})
         records = [one for one in records if one.topic == topic]
-        if not records:
-            raise ConfigError.at("--topic", 0, f"no claim here is on {topic!r}", known(topic, topics))
     if not records:
         remedy = "name one under `reports` in config/config.yaml, or give --campaign"
         raise ConfigError.at("benchbook verdicts", 0, "no campaign tests these claims", remedy)
@@ -106,6 +105,15 @@ def _counted(records: Sequence[Verdict]) -> dict[str, dict[str, int]]:
     loaded = [load_report(project.claims(name)) for name in dict.fromkeys(one.report for one in records)]
     found = {"all": counts(records, loaded)} | {one.name: counts(records, [one]) for one in loaded}
     return {name: one.as_dict() for name, one in found.items()}
+
+
+def _check_topic(topic: str, reports: Sequence[str] | None) -> None:
+    """Refuse a topic that no claim has, before any campaign is read."""
+    asked = [name for name in load_config()["reports"] if not reports or name in reports]
+    topics = sorted({one.topic for name in asked for one in load_report(project.claims(name)).claims})
+    if asked and topic not in topics:
+        parts = [one for one in topics if topic.casefold() in one.casefold().split()]
+        raise ConfigError.at("--topic", 0, f"no claim here is on {topic!r}", known(topic, parts or topics))
 
 
 def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:

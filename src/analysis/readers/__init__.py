@@ -208,7 +208,8 @@ def database(folder: str | Path) -> bytes:
     known = next((one for one in rows() if one.is_folder(path.name for path in files)), None)
     if known is None:
         wanted = ", ".join(name for one in rows() for name in one.folder if "*" not in name)
-        raise ReadError.at(str(folder), 0, "is a folder, and no database", f"one has a file {wanted}")
+        remedy = f"one has a file {wanted}; benchbook import makes a campaign of a folder"
+        raise ReadError.at(str(folder), 0, "is a folder, and no database", remedy)
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for path in files:
