@@ -6,7 +6,7 @@ import csv
 import io
 import lzma
 from collections import defaultdict
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import median
 
@@ -107,6 +107,26 @@ def test_evaluate__scaling_of_castep_by_hand(told: dict[str, Verdict]) -> None:
     assert found.estimate == pytest.approx(100 * one / sixteen / 16)
     # One size after the other, from an afternoon to the next morning.
     assert found.verdict == "not in that session"
+
+
+def test_evaluate__more_nodes_with_vasp_by_hand(told: dict[str, Verdict]) -> None:
+    curves = defaultdict(list)
+    for row in plane_waves():
+        if row["application"] == "vasp" and row["ranks_per_node"] == "128":
+            key = row["build"], row["version"], row["tuning"]
+            curves[key].append((int(row["nodes"]), float(row["elapsed"])))
+    # That with NCORE of 8 and LibSci 21.08 ran on 8 nodes alone; the others are faster on more nodes.
+    curves = {key: curve for key, curve in curves.items() if len(curve) > 1}
+    steps = [
+        later < before
+        for one in curves.values()
+        for (fewer, before), (more, later) in pairwise(sorted(one))
+        if fewer < more
+    ]
+    assert (len(curves), len(steps), all(steps)) == (5, 13, True)
+    found = told["openatom2010-ic-ib-scales-with-size"]
+    assert (found.estimate, found.n) == (1.0, len(curves))
+    assert found.verdict == "in that order of runs only"
 
 
 def test_evaluate__half_the_cores_with_vasp_by_hand(told: dict[str, Verdict]) -> None:

@@ -155,6 +155,8 @@ def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:
     assert got.arithmetic.endswith(
         "; both sides ran on 4 days, and 2 runs of other days are left out: few to stand for other days"
     )
+    # Five runs a side are left, whose middle ones are 20 and half of it: the ratio is that of what is shown.
+    assert got.arithmetic.startswith("20 (n 5) / 10 (n 5) = 2; ")
 
 
 def test_days__a_few_are_said_with_what_they_cover(tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ def speed_of(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Esti
 
 def quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
     """Spell two medians and how their ratio follows from them: in one, or from that of each job or day."""
+    if ratio.beside and not ratio.by_days:  # runs that are left out are in no median
+        days = measuring_days(top), measuring_days(bottom)
+        top, bottom = top[np.isin(days[0], days[1])], bottom[np.isin(days[1], days[0])]
     medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
     if in_pairs(top, bottom):
         return f"{medians}; by pairs of one job{', by days' * ratio.by_days}"
