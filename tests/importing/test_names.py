@@ -195,6 +195,22 @@ def test_import__a_pair_in_a_folder_of_another_size_is_kept(tmp_path: Path, impo
     assert counts == {"osu_barrier": (4, 64), "osu_latency": (2, 2)}
 
 
+def test_import__a_folder_that_seems_to_count_ranks_tells_pairs_apart(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """`task01` is an exercise: OSU's pairs have two ranks, and two exercises are no repeats."""
+    for task in (1, 2, 3):
+        folder = tmp_path / "tree" / f"task0{task}"
+        folder.mkdir(parents=True)
+        pair = f"# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n0 1.{task}0\n8 2.2{task}\n"
+        (folder / "latency.log").write_text(pair)
+        (folder / "README.install").write_text(pair)  # shows what the program prints
+    found = imported(tmp_path / "tree")
+    assert sorted((one["tuning"], one["ranks"], one["repeat"]) for one in found.values()) == [
+        ("task01", 2, 1), ("task02", 2, 1), ("task03", 2, 1),
+    ]  # fmt: skip
+
+
 def test_import__a_number_that_goes_with_the_repetition_counts_jobs(
     tmp_path: Path, imported: Imported
 ) -> None:

@@ -31,6 +31,8 @@ _QUOTES = set(
     ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cpp .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
     ".svg .patch .diff".split()
 )
+# Files of a program's sources that show what it prints.
+_DOCUMENT = re.compile(r"(?:README|INSTALL|CHANGES|CHANGELOG|NEWS)(?:[._-][A-Za-z]+)?$", re.IGNORECASE)
 _BESIDE = 131_072  # B at the beginning of a file in which a job prints where it runs
 _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one benchmark than this in a file are those of processes that ran at the same time.
@@ -180,7 +182,8 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
         source.why = unknown.found(data)
         return
     engines = list(readers.without_second_power(engines_of(data, source.file.base)))
-    if engines and suffix in _QUOTES:
+    quotes = suffix in _QUOTES or _DOCUMENT.match(source.file.base) is not None
+    if engines and quotes:
         source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
         _read(data, engines, source, parsed)
@@ -188,7 +191,7 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
         source.why = "is an archive; unpack it and import again"
     elif b"\0" in head:
         source.why = unknown.found(data)
-    elif suffix in _QUOTES:
+    elif quotes:
         source.why = "is a document or a program, no output"
     else:
         _text(data, source)

@@ -14,6 +14,7 @@ from analysis.schema.factors import FACTORS, TABLE
 
 # Counts that outputs may print: those that determine the work come first.
 COUNTS = tuple(one.name for one in sorted(TABLE, key=lambda one: not one.work) if one.dtype == "i4")
+PAIR = 2  # ranks of a benchmark between two, whatever its job had
 _BATCH = tuple(one.name for one in SCHEDULERS)
 LAUNCHER = "launcher"  # the source of what it reports of the ranks that it started
 _SURE = ("output", "profile", RECORD, "--set", "--table", LAUNCHER, *_BATCH)

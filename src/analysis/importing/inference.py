@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from analysis.base.words import counted
-from analysis.importing.draft import COUNTS, Draft, Sourced
+from analysis.importing.draft import COUNTS, PAIR, Draft, Sourced
 from analysis.importing.identity import plain_problem
 from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
 from analysis.importing.words import TEXTS, distinguish, levels, listed
@@ -168,7 +168,8 @@ def _meaning(name: str, rows: Sequence[Row]) -> str:
     if name not in COUNTS:
         return name
     own = [_known(draft, name) == value for draft, value, _ in rows if _known(draft, name) is not None]
-    if len(own) < 4 or sum(own) * 2 > len(own):
+    few = len(own) < 4 and not (name == "ranks" and all(draft.value("pair") for draft, *_ in rows))
+    if few or sum(own) * 2 > len(own):
         return name
     others = ("ranks_per_node",) if name == "ranks" else ("ranks",) if name == "ranks_per_node" else ()
     return next((other for other in others if _confirmed(other, rows)), "")
@@ -176,6 +177,8 @@ def _meaning(name: str, rows: Sequence[Row]) -> str:
 
 def _known(draft: Draft, name: str) -> Any:
     ranks, nodes = draft.certain("ranks"), draft.certain("nodes")
+    if name == "ranks" and ranks is None and draft.value("pair"):
+        return PAIR
     if name == "ranks_per_node" and draft.certain(name) is None and ranks and nodes:
         return ranks / nodes
     return draft.certain(name)

@@ -10,7 +10,7 @@ from typing import Any
 from analysis.base import slurm
 from analysis.importing import bindings, hardware, launch, scripts
 from analysis.importing.detect import Observation
-from analysis.importing.draft import COUNTS, LAUNCHER, Draft, Sourced, cell
+from analysis.importing.draft import COUNTS, LAUNCHER, PAIR, Draft, Sourced, cell
 from analysis.importing.groups import Grouping, RunFiles
 from analysis.importing.inference import infer
 from analysis.importing.options import distinguish_by_options
@@ -295,7 +295,7 @@ def _complete_pair(draft: Draft) -> None:
     for name in ("ranks", "ranks_per_node"):
         if draft.certain(name) is None:
             draft.facts.pop(name, None)
-    draft.add({"ranks": 2}, f"what {draft.value('case')} is")
+    draft.add({"ranks": PAIR}, f"what {draft.value('case')} is")
     nodes = draft.facts.get("nodes")
     if each is not None and each.value == 1 and (nodes is None or nodes.value > 1):
         draft.facts["nodes"] = Sourced(2, each.where)
