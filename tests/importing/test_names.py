@@ -211,6 +211,21 @@ def test_import__a_folder_that_seems_to_count_ranks_tells_pairs_apart(
     ]  # fmt: skip
 
 
+def test_import__a_log_that_comes_with_lammps_was_not_made_by_the_script_next_to_it(
+    tmp_path: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "bench.sh").write_text(SCRIPT.format(nodes=1, ranks=4))
+    for at, name in enumerate(("log.26Jun12.lj.4", "log.6Oct2016.lj.4", "slurm-7.out", "log.lammps")):
+        (tree / name).write_text(log(9.5 + at))
+    found = {name: one.get("mpi") for name, one in imported(tree).items()}
+    assert found == {
+        "log.26Jun12.lj.4#": None, "log.6Oct2016.lj.4#": None,
+        "slurm-7.out#": "Open MPI 4.1.4", "log.lammps#": "Open MPI 4.1.4",
+    }  # fmt: skip
+
+
 def test_import__a_number_that_goes_with_the_repetition_counts_jobs(
     tmp_path: Path, imported: Imported
 ) -> None:

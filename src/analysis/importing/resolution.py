@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from analysis import readers
 from analysis.base import slurm
 from analysis.importing import bindings, hardware, launch, scripts
 from analysis.importing.detect import Observation
@@ -131,12 +132,7 @@ def _from_files(
             _from_job(draft, one.reported, one.batch)
     _place_ranks(draft)
     draft.add(run.main.facts, "output")
-    for one in (*run.files, *(one for one in run.shared if one.what == "job script"), *run.of_job):
-        if one.role in ("beside", "text"):
-            facts = scripts.of_launch(one, len(run.main.parts), run.number)
-            draft.add(_from_script(draft, facts), one.file.base)
-    for name, one in dumps.of_run(run.main.name).items():
-        draft.add({name: one.facts[name]}, one.file.base)
+    _from_neighbours(draft, dumps)
     if submitted := draft.facts.pop("job_environment", None):  # a script may set other values
         draft.add(hardware.software(submitted.value.pop("LOADEDMODULES", "")), submitted.where)
         variables = {**submitted.value, **(draft.value("environment") or {})}
@@ -164,6 +160,20 @@ def _from_files(
     if run.part is not None and run.part.content and draft.application in of_others:
         draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
+
+
+def _from_neighbours(draft: Draft, dumps: _Dumps) -> None:
+    """Add what scripts and dumps next to an output state, unless the output came with the program."""
+    run = draft.run
+    pattern = readers.row(run.engine).distributed if run.engine else ""
+    if pattern and re.match(pattern, run.main.file.base):
+        return
+    for one in (*run.files, *(one for one in run.shared if one.what == "job script"), *run.of_job):
+        if one.role in ("beside", "text"):
+            facts = scripts.of_launch(one, len(run.main.parts), run.number)
+            draft.add(_from_script(draft, facts), one.file.base)
+    for name, one in dumps.of_run(run.main.name).items():
+        draft.add({name: one.facts[name]}, one.file.base)
 
 
 def _place_ranks(draft: Draft) -> None:

@@ -49,6 +49,8 @@ class Format:
         Names of the facts that identify a result's problem: two runs that agree in all of them solve the same
         problem. Without any, runs are comparable only within one input file. A name ends in ``?`` if only
         a part of the outputs states its fact.
+    distributed
+        Pattern of the names of outputs that come with the program: what lies next to one did not make it.
     """
 
     engine: str
@@ -66,6 +68,7 @@ class Format:
     higher_is_better: bool = True
     fixed_time: bool = False
     problem: tuple[str, ...] = ()
+    distributed: str = ""
 
     def __post_init__(self) -> None:
         name = self.engine.replace("_", "-") if self.figure_of_merit else ""
