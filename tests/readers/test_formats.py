@@ -222,6 +222,17 @@ def test_lammps__its_interaction_tells_benchmarks_of_32000_atoms_apart() -> None
     assert problem(melt.replace(line, mesh)) == "pair=lj/cut atoms=500 steps=20"
     assert problem(melt.replace(line, "pair_style lj/cut 2.5\n")) == "atoms=500 steps=20"
     assert problem(melt.replace("lj/cut,", "reax/c,")) == problem(melt.replace("lj/cut,", "reaxff,"))
+    # A sum of interactions is in the list by its terms, and the sum's name says nothing of them.
+    hybrid = f"{line}  (2) pair hybrid/overlay, perpetual\n"
+    assert problem(melt.replace(line, hybrid)) == "pair=lj/cut atoms=500 steps=20"
+    of_terms = "package gpu 1\npair_style hybrid lj/cut 2.5 coul/cut 5.0\n"
+    assert problem(melt.replace(line, of_terms)) == "atoms=500 steps=20"
+    for package in ("gpu", "intel", "omp", "opt", "kk/device", "kk/host"):
+        packaged = melt.replace("pair lj/cut,", f"pair lj/cut/{package},")
+        assert problem(packaged) == "pair=lj/cut atoms=500 steps=20"
+    # Until 2013 a line for each part of the time: "Bond  time (%) = 0.1 (2.5)".
+    old = melt.replace("Neigh  ", "Bond  time (%) = 0.1 (2.5)\nNeigh  ")
+    assert problem(old) == "pair=lj/cut+bonds atoms=500 steps=20"
     bonds = melt.replace("Neigh  ", "Bond    | 0.1        | 0.1        | 0.1        |   0.0 |  1.00\nNeigh  ")
     assert problem(bonds) == "pair=lj/cut+bonds atoms=500 steps=20"
     assert problem(melt.replace(line, "")) == "atoms=500 steps=20"
@@ -230,6 +241,9 @@ def test_lammps__its_interaction_tells_benchmarks_of_32000_atoms_apart() -> None
 def test_nwchem__method_and_basis_are_its_problem() -> None:
     text = (DATA / "nwchem/water_n2.txt").read_text()
     assert problem(text) == "modules=DFT functional=B3LYP atoms=3 functions=13"
+    # Each output begins with the module that reads the input, which computes nothing.
+    begin = f"{' ' * 41}NWChem Input Module\n{' ' * 41}-------------------\n"
+    assert problem(text.replace("\n", f"\n{begin}", 1)) == problem(text)
     # Without a method's name its parts are the functional.
     parts = text.replace("B3LYP Method XC Potential", "Becke 1988 Exchange Functional  1.000")
     assert "functional=Becke1988Exchange+Hartree-Fock(Exact)Exchange+Slater" in problem(parts)
@@ -249,6 +263,8 @@ def test_fio__options_of_a_single_job_are_its_problem() -> None:
     assert problem(json.dumps(document)) == "rw=write bs=65536 size=4194304"
     document["jobs"][0]["job options"] |= {"bs": "65536", "direct": "1", "rwmixread": "30"}
     assert problem(json.dumps(document)) == "rw=write rwmixread=30 bs=65536 size=4194304 direct=1"
+    document["jobs"][0]["job options"]["bs"] = "128k"  # an option of the job is the one that counts
+    assert "bs=131072" in problem(json.dumps(document))
     document["jobs"] *= 2
     assert problem(json.dumps(document)) == ""
 
