@@ -79,8 +79,37 @@ def test_import__the_document_of_a_job_by_hpcbench_is_a_run_with_the_facts_of_it
     assert (one["application"], one["cluster"], one["cpu"]) == ("gromacs-hpcbench", "birch", "EPYC 7742")
     assert (one["nodes"], one["ranks"], one["ranks_per_node"], one["threads"]) == (2, 32, 16, 8)
     assert (one["node_list"], one["frequency"]) == ("nid000011,nid000012", 2.25)
-    assert (one["mpi"], one["build"]) == ("Cray MPICH 8.1.23", "gcc-11.2.0")
+    assert (one["mpi"], one["build"], one["version"]) == ("Cray MPICH 8.1.23", "gcc-11.2.0", "2022.4")
+    # The CPUs that Slurm gave to a rank are no threads; runs with other GPUs are no repeats.
+    assert "cpus-per-task=16" not in str(one.get("options", ""))  # the same in all runs
     assert list(runs(project)["figure_of_merit"].values) == [0.51, 7.98]
+
+
+def test_import__jobs_on_other_gpus_are_no_repeats_and_a_program_without_totals_is_not_damaged(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """As hpcbench logs NVIDIA's GPUs, by name, and AMD's, by a number."""
+    for name, gpu, rate in (
+        ("a", {"name": ["Tesla V100"]}, 7.98),
+        ("b", {"Device ID": ["0x7408"]}, 9.51),
+        ("c", {}, None),
+    ):
+        content = json.loads(TEXTS["hpcbench"])
+        content["sysinfo"]["GPU"] = {"0": gpu, "1": gpu}
+        content["slurm"]["slurm"]["gres"] = "gpu:2"
+        content["run"]["Totals"] |= {"ns/day": rate, "Wall Clock Time (s)": 100 / (rate or 1)}
+        if rate is None:
+            del content["run"]
+        (tmp_path / "tree").mkdir(exist_ok=True)
+        text = json.dumps(content).replace("4711", str(4711 + ord(name)))
+        (tmp_path / "tree" / f"{name}.json").write_text(text)
+    found = {name[0]: one for name, one in imported(tmp_path / "tree").items()}
+    assert found["a"]["options"].endswith("gpu=Tesla V100")
+    assert found["b"]["options"].endswith("gpu=0x7408")
+    assert {one["repeat"] for one in found.values()} == {1}
+    reasons = runs(project)["reason"].values
+    assert "has no figure 'ns/day'" in str(reasons)
+    assert "damaged" not in str(reasons)
 
 
 def test_import__a_second_import_of_a_tools_documents_finds_the_application_of_the_first(

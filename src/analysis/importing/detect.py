@@ -351,6 +351,7 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
     for case in cases:
         own = readers.parse_each(case.content, source.file.base, engine=engine)
         part = _part(own, engine, 0, -1, "")
+        part.facts.pop("version", None)  # of the tool that wrote the document, and not of the program
         part.facts, part.content = part.facts | case.facts, case.content
         part.identity = hashlib.sha256(case.text.encode()).hexdigest()
         source.role, source.what = "result", source.what or engine

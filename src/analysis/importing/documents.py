@@ -266,12 +266,15 @@ def _of_hpcbench(text: str) -> Iterator[DocumentCase]:
             "case": f"{float(totals['Number of atoms']):.0f}-atoms" if "Number of atoms" in totals else None,
             "steps": totals.get("Number of steps"),
             "cpus-per-task": given.get("cpus-per-task"),
-            "gpus": given.get("gres") or given.get("gpus-per-node"),
+            "gpus": str(given.get("gres") or given.get("gpus-per-node") or "").rpartition(":")[2],
+            "gpu": hpcbench.gpus(content),
             "job_id": accounted.get("JobID"),
             "node_list": accounted.get("NodeList"),
             "date": asked.get("date"),
         }
     )
+    version = hpcbench.part(content, "run", "Gromacs info").get("GROMACSversion")
+    facts |= {"version": str(version)} if version else {}
     yield DocumentCase(text.encode(), facts | _figure("ns/day", "ns/day"), text)
 
 

@@ -27,6 +27,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     for name, unit in _TOTALS.items():
         if unit != "J" or str(totals.get(name)) not in ("0", "0.0"):
             document.add(name, totals, name, unit, 0)
+    if not totals:
+        document.output.silent = "it reads no log of this program"
     job, other = str(part(document.content, "accounting").get("JobID", "")), _dumped(document.content)
     if not environment(document.content) and other:
         found = f"the accounting belongs to job {job}, the environment to job {other.get('SLURM_JOB_ID')}"
@@ -52,6 +54,13 @@ def counts(content: dict[str, Any]) -> dict[str, int]:
     each = max(integer_of(asked, "ntasks-per-node"), integer_of(asked, "tasks-per-node"))
     found = {"nodes": nodes, "ranks": nodes * each if min(nodes, each) > 0 else integer_of(asked, "ntasks")}
     return found | {"threads": integer_of(environment(content), "OMP_NUM_THREADS")}
+
+
+def gpus(content: dict[str, Any]) -> str:
+    """Return the names of the GPUs that the job saw, each once; the device's number where it has no name."""
+    each = [one for one in part(content, "sysinfo", "GPU").values() if isinstance(one, dict)]
+    names = (one.get("name") or one.get("Device ID") for one in each)
+    return ", ".join(sorted({str(name[0]) for name in names if isinstance(name, list) and name}))
 
 
 def environment(content: dict[str, Any]) -> dict[str, str]:
