@@ -61,6 +61,7 @@ def test_explorer__a_choice_offers_what_the_campaign_has_and_shows_it() -> None:
     assert one.factor.value == "mpi"
     assert "no clear difference between MPICH 4.0.2 and Open MPI 4.1.4" in one.last.sentences[0]
     assert list(one.last.table["mpi"].unique()) == ["MPICH 4.0.2"]
+    assert ", at 16³, " in Explorer("vm-hpcg", "ranks_per_node").last.sentences[0]  # as the report spells it
     one.measure.value = "elapsed"
     assert set(one.last.table["base_unit"]) == {"s"}
     one.factor.value = "nodes"

@@ -170,8 +170,18 @@ class Campaign:
         return self._parts[key]
 
     def own(self, runs: pd.DataFrame | None = None) -> Campaign:
-        """Show the campaign by its own levels, whatever a report calls so; with `runs`, with these alone."""
-        part = replace(self, stand_ins={})
+        """Show the campaign by its own levels, whatever a report calls so; with `runs`, with these alone.
+
+        A case keeps the report's spelling.
+        """
+        same = {
+            str(one.is_): name
+            for name, one in self.stand_ins.get("case", {}).items()
+            if one.distance == "same" and isinstance(one.is_, str)
+        }
+        part = replace(
+            self, stand_ins={}, names={**self.names, "case": {**same, **self.names.get("case", {})}}
+        )
         part._frames.update(self._frames)
         if runs is not None:
             part._frames["runs"] = runs.reset_index(drop=True)
