@@ -152,11 +152,11 @@ def test_menu__groups_pages_by_question_each_once(tmp_path: Path) -> None:
 
 
 def test_menu__a_title_is_there_once() -> None:
-    pages = [front.PageContent(name, "How?", "measured", name) for name in ("a", "b")]
+    pages = [front.PageContent(name, Path(), "measured", name, "How?") for name in ("a", "b")]
     front.distinguish(pages)
     assert [one.title for one in pages] == ["How? (a)", "How? (b)"]
     with pytest.raises(ConfigError, match=r"two pages are titled 'How\? \(a\)'; give one of them"):
-        front.distinguish([front.PageContent(name, "How?", "measured", "a") for name in ("a", "b")])
+        front.distinguish([front.PageContent(name, Path(), "measured", "a", "How?") for name in ("a", "b")])
 
 
 # ---- in a browser

@@ -5,7 +5,7 @@ import base64
 import html
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,7 +24,7 @@ _HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
 _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/plain")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageInput:
     """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, its evidence and campaign.
 
@@ -83,8 +83,8 @@ class Code:
 
 
 @dataclass(slots=True)
-class PageContent:
-    """The content of a page, for its template.
+class PageContent(PageInput):
+    """A page and its content, for its template.
 
     The question is the notebook's first heading, or that of the output of the cell tagged ``question``, and
     `intro` the text below it; the answer is the first output
@@ -95,14 +95,6 @@ class PageContent:
     empty for a page alone, whose figures have none.
     """
 
-    name: str
-    title: str
-    evidence: str
-    campaign: str
-    sources: tuple[tuple[str, str], ...] = ()
-    group: str = ""
-    hardware: str = ""
-    terms: str = ""
     question: str = ""
     answer: Markup = field(default_factory=Markup)
     intro: Markup = field(default_factory=Markup)
@@ -141,17 +133,7 @@ def read(page: PageInput, cited: str = "") -> PageContent:
         what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
-    out = PageContent(
-        page.name,
-        page.title,
-        page.evidence,
-        page.campaign,
-        page.sources,
-        page.group,
-        page.hardware,
-        page.terms,
-    )
-    out.cited = cited
+    out = PageContent(**{one.name: getattr(page, one.name) for one in fields(page)}, cited=cited)
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"
         if cell.cell_type == "markdown":
