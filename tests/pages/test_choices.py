@@ -173,16 +173,16 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     rows[0] |= {"valid": False, "reason": "it failed"}
     made = campaign(rows, calls=[{"run": "001", "call": "MPI_Send", "count": 1, "time": 1.0}])
     said = " ".join(holdings.holding_sentences(made))
-    assert said.startswith("8 runs (8 of ls-dyna); 7 may enter statistics. They differ in mpi (2).")
+    assert said.startswith("8 runs (8 of LS-DYNA); 7 may enter statistics. They differ in MPI library (2).")
     assert said.endswith("Of them 1 has an MPI profile.")
     table = selection.kinds(made)
     assert table[["runs", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2]]
     assert table["median"].iloc[1] == "50.5 s (50.0 to 51.0, 50 % interval)"
     levels = holdings.factor_table(made).set_index("factor")["runs of each"]
-    assert levels["mpi"] == "a (6), b (2)"
+    assert levels["MPI library"] == "a (6), b (2)"
     named = replace(made, names={"mpi": {"a": "the old library"}})
     levels = holdings.factor_table(named).set_index("factor")["runs of each"]
-    assert levels["mpi"] == "the old library (6), b (2)"
+    assert levels["MPI library"] == "the old library (6), b (2)"
     assert selection.kinds(named)["runs"].tolist() == ["b", "the old library"]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from analysis.base.words import Level
 from analysis.estimates import stats
 from analysis.estimates.stats import NO_DAY, Estimate
-from analysis.schema.factors import BRIEF, labelled, level_name
+from analysis.schema.factors import BRIEF, display_name, labelled, level_name
 
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
@@ -262,7 +262,7 @@ def common(*parts: pd.DataFrame) -> str:
 
 def brief_level(factor: str, value: Any) -> str:
     """Spell a level in a short description of runs."""
-    return f"under {value}" if factor == "profiler" else level_name(factor, value)
+    return f"under {display_name(factor, value)}" if factor == "profiler" else level_name(factor, value)
 
 
 def median_text(values: pd.Series) -> str:

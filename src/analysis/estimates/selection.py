@@ -214,15 +214,20 @@ def kind_of_run(
         what = "a profile that knows the sizes of messages" if sized else f"a value for {variable}"
         raise NotCoveredError(f"no runs of one kind have {what}")
     _, axis, part = best
-    return campaign.own(part.drop(columns="value")), axis or "nodes", _kind_sentence(part, axis, kinds)
+    return (
+        campaign.own(part.drop(columns="value")),
+        axis or "nodes",
+        _kind_sentence(campaign, part, axis, kinds),
+    )
 
 
-def _kind_sentence(part: pd.DataFrame, axis: str, kinds: int) -> str:
+def _kind_sentence(campaign: Campaign, part: pd.DataFrame, axis: str, kinds: int) -> str:
     names = []
     for factor in ("application", "cluster", *BRIEF):
         levels = [level for level in dict.fromkeys(part[factor]) if is_known(level)]
         if factor != axis and len(levels) == 1 and not (axis and factor == "ranks"):
-            names.append(brief_level(factor, levels[0]))
+            name = campaign.application_name(levels[0]) if factor == "application" else ""
+            names.append(name or brief_level(factor, levels[0]))
     others = f", one of {kinds} kinds of run that have this" if kinds > 1 else ""
     return f"Shown: {', '.join(names)}{others}."
 

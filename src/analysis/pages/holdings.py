@@ -11,7 +11,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.tables import spread
 from analysis.pages import figures
 from analysis.pages.notebook import Book, TextTable, closing, shown
-from analysis.schema.factors import FACTORS, is_known
+from analysis.schema.factors import FACTORS, is_known, label
 
 _LEVELS = 12  # of a factor
 
@@ -27,7 +27,7 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
             continue
         listed = [f"{_level(campaign, factor, level)} ({counts[level]})" for level in levels[:_LEVELS]]
         more = [f"and {len(levels) - _LEVELS} more"] if len(levels) > _LEVELS else []
-        rows.append((factor.replace("_", " "), len(levels), ", ".join([*listed, *more])))
+        rows.append((label(factor), len(levels), ", ".join([*listed, *more])))
     return pd.DataFrame(rows, columns=["factor", "levels", "runs of each"])
 
 
@@ -39,7 +39,8 @@ def holding_sentences(campaign: Campaign) -> list[str]:
     """State the number of runs, their applications, the factors that differ, and the other records."""
     runs = campaign.runs
     counted = int(runs["valid"].sum())
-    programs = " and ".join(f"{n} of {name}" for name, n in runs["application"].value_counts().items())
+    each = runs["application"].value_counts().items()
+    programs = " and ".join(f"{n} of {campaign.application_name(str(name))}" for name, n in each)
     whole = f"{len(runs)} run{'s' if len(runs) != 1 else ''} ({programs})"
     out = [f"{whole}; {counted if counted < len(runs) else 'all'} may enter statistics."]
     table = factor_table(campaign)
