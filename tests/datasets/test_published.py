@@ -13,6 +13,7 @@ import pytest
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
 from analysis.datasets.campaign import ingest
+from analysis.datasets.published import is_published
 from analysis.schema import storage
 
 RAW = project.raw("published")
@@ -112,3 +113,27 @@ def test_ingest__refuses_a_table_of_sources_with_other_columns(tmp_path: Path) -
     (raw / "sources.csv").write_text("source,title\na,b\n")
     with pytest.raises(ReadError, match=r"sources\.csv:1: columns source, title"):
         ingest(raw, tmp_path / "out")
+
+
+OWN = """run,application,case,nodes,interconnect,elapsed,start
+a1,myapp,big,2,hdr100,197.1,2026-05-04T09:00:00
+a2,myapp,big,2,eth0,246.9,2026-05-04T09:10:00
+a3,myapp,big,2,eth0,,2026-05-04T09:20:00
+"""
+
+
+def test_ingest__a_table_of_ones_own_is_measured_and_needs_no_source(tmp_path: Path) -> None:
+    raw = tmp_path / "mine"
+    (raw / "runs").mkdir(parents=True)
+    (raw / "runs.csv").write_text(OWN)
+    declared = tmp_path / "mine.yaml"
+    declared.write_text("title: Mine\nevidence: measured\nhardware: two nodes\nnotes: []\nlevels: {}\n")
+    assert ingest(raw, tmp_path / "out", declaration=declared).runs == 3
+    runs = storage.read_tree(tmp_path / "out/campaign.nc")["runs"].to_dataset().to_dataframe()
+    assert runs["elapsed"].tolist()[:2] == [197.1, 246.9]
+    assert set(runs["evidence"]) == {"measured"}
+    (raw / "runs.csv").write_text(OWN.replace("interconnect", "interconect"))
+    with pytest.raises(ConfigError, match=r"'interconect' is no variable of a run; is 'interconnect' meant"):
+        ingest(raw, tmp_path / "other", declaration=declared)
+    (raw / "runs/a1").mkdir()
+    assert not is_published(raw)  # with a run of its own

@@ -104,3 +104,24 @@ def test_asking__on_one_node_no_link_is_used() -> None:
 def test_asking__every_factor_that_is_compared_is_asked() -> None:
     asked = [compared(one.varies) for one in contents.questions(ROOT) if one.varies]
     assert sorted(asked) == sorted({ask.factor for ask in ASKS} | {"ranks"})
+
+
+def test_asking__a_table_of_ones_own_has_the_pages_that_its_rows_can_fill(tmp_path: Path) -> None:
+    raw = tmp_path / "data/raw/mine"
+    raw.mkdir(parents=True)
+    rows = [
+        f"{link}{n},myapp,big,2,{link},{100 + n},2026-05-0{n}"
+        for link in ("hdr100", "eth0")
+        for n in (1, 2, 3)
+    ]
+    rows.append("bad,myapp,big,4,eth0,1,2026-05-04")
+    heading = "run,application,case,nodes,interconnect,elapsed,start"
+    (raw / "runs.csv").write_text("\n".join([heading, *rows, ""]))
+    found = {
+        question.kind for question, why in answerable(contents.questions(ROOT), "mine", tmp_path) if not why
+    }
+    assert {"findings", "holdings", "repeats", "history", "interconnect", "scaling"} <= found
+    assert not {"mpi-library", "mpi-calls"} & found
+    # With a source it is a table of others, which the configuration gives its pages.
+    (raw / "sources.csv").write_text("source,title,address\n")
+    assert not [one for one, why in answerable(contents.questions(ROOT), "mine", tmp_path) if not why]

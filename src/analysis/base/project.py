@@ -72,6 +72,14 @@ def raw(campaign: str, base: Path | None = None) -> Path:
     return (base or root()) / "data" / "raw" / campaign
 
 
+def own_table(folder: Path) -> Path | None:
+    """Return the table ``runs.csv`` that a raw folder has in place of runs; none with sources."""
+    table = folder / "runs.csv"
+    if not table.is_file() or (folder / "sources.csv").exists() or any((folder / "runs").glob("*")):
+        return None
+    return table
+
+
 def truth(campaign: str, base: Path | None = None) -> Path:
     """Return the file that a synthetic campaign ``syn-<report>`` is built from; others have none."""
     return (base or root()) / "config" / "synthesis" / f"{campaign.removeprefix('syn-')}.yaml"

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.words import table
+from analysis.base.words import displayed, table
 from analysis.claims import Report, evaluate, load_report, sentence
 from analysis.claims.model import ALONG_LEVELS
 from analysis.cli import FINE, pasteable
@@ -157,9 +157,8 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> list[str]:
             asked = report.claim(name).question
             silent.append(reasons.pop() + _differing(asked, loaded) + _measured(asked, loaded))
         else:
-            rows.append(
-                [campaign, found.expected_text, found.estimate_text, str(found.n or ""), found.verdict]
-            )
+            word = displayed(found.verdict)
+            rows.append([campaign, found.expected_text, found.estimate_text, str(found.n or ""), word])
     if rows:
         print(table([["campaign", "expected", "estimate", "n", "verdict"], *rows]), *reasons, sep="\n")
     else:

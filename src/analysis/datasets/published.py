@@ -1,5 +1,6 @@
 """Published campaigns: other people's table of figures, or their tables of runs, become datasets."""
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
-from analysis.base import models
-from analysis.base.errors import ConfigError, Fault
+from analysis.base import models, project
+from analysis.base.errors import BenchbookError, ConfigError, Fault
 from analysis.base.models import OF_DRAWS
 from analysis.datasets.run import file_entry
 from analysis.model import DRAWN
@@ -36,8 +37,9 @@ Groups = tuple[dict[str, xr.Dataset], list[str]]
 
 
 def is_published(raw: Path) -> bool:
-    """Tell whether a raw campaign has published tables instead of runs."""
-    return any((raw / name).is_file() for name in (FIGURES, SOURCES)) and not (raw / "runs").exists()
+    """Tell whether a raw campaign has tables instead of runs: of others, or one of its own."""
+    others = any((raw / name).is_file() for name in (FIGURES, SOURCES)) and not (raw / "runs").exists()
+    return others or project.own_table(raw) is not None
 
 
 def references(raw: Path) -> dict[str, tuple[str, str]]:
@@ -66,19 +68,19 @@ def _files(raw: Path) -> Iterator[tuple[Path, dict[str, Any], Callable[[], bytes
 
 def _unknown_sources(raw: Path, source: str, found: Iterable[tuple[str, str]]) -> Iterator[Fault]:
     """Yield a fault for each thing whose source is not in the table of sources."""
-    known = set(load_sources(raw)["source"])
+    known = {""} if project.own_table(raw) else set(load_sources(raw)["source"])
     for what, name in found:
         if name not in known:
             yield Fault(source, 0, f"{what} names source {name!r}", f"add it to {SOURCES}")
 
 
 def _completed(runs: pd.DataFrame, raw: Path) -> pd.DataFrame:
-    """Add what all published runs have in common, and count the repeats among equal factors."""
+    """Add what all runs of tables have in common, and count the repeats among equal factors."""
     factors = [name for name, one in registry.declared("runs").items() if one.coordinate]
     same = [name for name in factors if name in runs and name not in ("run", "repeat", "order")]
     return runs.assign(
         campaign=raw.name,
-        evidence="published",
+        evidence="measured" if project.own_table(raw) else "published",
         valid=runs["reason"] == "",
         timing=True,
         exit_code=0,
@@ -170,11 +172,25 @@ def _read_tables(raw: Path, assumed: Mapping[str, Any]) -> Groups:
             frames[str(ds.attrs["kind"])].append(pd.DataFrame(columns).assign(checksum=entry["checksum"]))
         files.append(entry)
     if not frames["runs"]:
-        raise ConfigError.at(str(raw), 0, "holds no table of runs", "add one, or runs/ with measured runs")
+        raise _no_table(raw)
     runs = _checked_runs(pd.concat(frames["runs"], ignore_index=True), assumed, raw)
     micro = [one[one["run"].isin(runs["run"])] for one in frames["micro"]]
     groups = {"runs": registry.to_dataset([runs], "runs"), "micro": registry.to_dataset(micro, "micro")}
     return groups | {"files": registry.to_dataset([pd.DataFrame(files)], "files")}, faults
+
+
+def _no_table(raw: Path) -> BenchbookError:
+    """Say what is wrong with the headings of a campaign's own table; of others' that there is none."""
+    own = project.own_table(raw)
+    if own is None:
+        return ConfigError.at(str(raw), 0, "holds no table of runs", "add one, or runs/ with measured runs")
+    first = own.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+    headings = [one.strip() for one in next(csv.reader([first]), [])]
+    names = list(registry.declared("runs"))
+    wrong = [one for one in headings if one not in names]
+    if not wrong:
+        return ConfigError.at(str(own), 1, "has no column run first", "name each run there")
+    return ConfigError.at(str(own), 1, f"{wrong[0]!r} is no variable of a run", models.known(wrong[0], names))
 
 
 def _checked_runs(runs: pd.DataFrame, assumed: Mapping[str, Any], raw: Path) -> pd.DataFrame:

@@ -9,12 +9,14 @@ Snakemake reads this module at every start: nothing slow is imported.
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
 import hashlib
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,7 +25,7 @@ from pydantic import Field, JsonValue
 
 from analysis.base.files import RECORD, read_json, write_json
 from analysis.base.models import Maybe, Model, Name, Unique
-from analysis.base.project import PACKAGE, code_digest, declaration, load_yaml, raw
+from analysis.base.project import PACKAGE, code_digest, declaration, load_yaml, own_table, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
 
 # How a profile's file may be called where the record names no profiler.
@@ -196,7 +198,7 @@ def records(campaign: str, base: Path) -> CampaignRecords:
     for name in folders:
         folder = f"{runs}/{name}"
         path = f"{folder}/{RECORD}"
-        row = _row(path)
+        row = _row(read_json(path))
         number += row is not None or os.path.isfile(path)  # noqa: PTH113
         if row is None:
             continue
@@ -206,7 +208,35 @@ def records(campaign: str, base: Path) -> CampaignRecords:
             meters = meters or any(name.startswith(_METERS) for name in names)
         first = rows.setdefault(tuple(row.values()), row)
         twice = twice or (first is not row and row["timing"])
+    for record in () if folders else _of_table(raw(campaign, base)):
+        number += 1
+        if row := _row(record):
+            twice = (rows.setdefault(tuple(row.values()), row) is not row and row["timing"]) or twice
     return CampaignRecords(list(rows.values()), number, profiles, meters, twice)
+
+
+def _of_table(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a campaign's own table as records; the ingest names cells that are no level."""
+    path = own_table(folder)
+    if path is None:
+        return
+    with path.open(newline="", encoding="utf-8", errors="replace") as lines:
+        for cells in csv.DictReader(lines):
+            record: dict[str, Any] = {"reason": cells.get("reason")}
+            for name, cell in cells.items():
+                if cell and name in BY_NAME:
+                    with contextlib.suppress(ValueError):
+                        record[name] = _number(cell) if BY_NAME[name].numeric else cell
+            with contextlib.suppress(ValueError):
+                record["start"] = (
+                    datetime.fromisoformat(cells.get("start") or "").replace(tzinfo=UTC).timestamp()
+                )
+            yield record
+
+
+def _number(cell: str) -> float | int:
+    value = float(cell)
+    return int(value) if value.is_integer() else value
 
 
 def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
@@ -215,9 +245,8 @@ def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _row(path: str) -> Row | None:
-    """Read the factors of a run; None if there is no record, or the run has failed."""
-    record = read_json(path)
+def _row(record: dict[str, Any]) -> Row | None:
+    """Take the factors of a run from its record; None if there is none, or the run has failed."""
     record |= {name: record[alias] for alias, name in ALIASES.items() if alias in record}
     stated = {name: value for name, value in record.items() if name in _KINDS}
     damaged = any(type(value) not in _KINDS[name] for name, value in stated.items())

@@ -228,6 +228,8 @@ class _Declared:
 
 def _has_runs(folder: Path) -> bool:
     """Tell whether a raw folder has a run with its record, or tables in place of runs."""
+    if project.own_table(folder):
+        return True
     if (folder / "runs").is_dir():
         return any(folder.glob("runs/*/run.json"))
     return any(folder.glob("*.csv")) or any(folder.glob("*.csv.xz"))
@@ -333,11 +335,12 @@ def _derived(
     """Make the pages that the records of the campaigns' runs can fill, and say why others were not made."""
     pages, left_out = [], dict[str, str]()
     for campaign in config["campaigns"] if table else ():
-        folder = raw(campaign, base) / "runs"
-        if not folder.is_dir() or truth(campaign, base).is_file():
+        folder = raw(campaign, base)
+        own = project.own_table(folder)
+        if not (own or (folder / "runs").is_dir()) or truth(campaign, base).is_file():
             continue
         reports = [report for report, names in config["reports"].items() if campaign in names]
-        if stamped:
+        if stamped and not own:
             answers = kept_answers(table, campaign, base, stamped(campaign))
         else:
             answers = list(answerable(table, campaign, base))

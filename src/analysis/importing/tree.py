@@ -53,7 +53,8 @@ def walk(root: Path) -> tuple[list[File], dict[str, str]]:
     Raises `ConfigError` if the root is no folder or cannot be read.
     """
     if not root.is_dir():
-        raise ConfigError.at(str(root), 0, "is no folder", "give the folder with the outputs")
+        remedy = "give the folder with the outputs; docs/campaigns.md says how a table becomes a campaign"
+        raise ConfigError.at(str(root), 0, "is no folder", remedy)
     try:
         os.scandir(root).close()
     except OSError as error:

@@ -51,7 +51,8 @@ _README = """\
 
 What was measured, on what, when, and what the reader must know. Each run is a folder
 `runs/<run>/` with `run.json` (see `vm-hpcg` for the keys) and the job's output, unchanged;
-`sacct --parsable2` output next to `runs/` is joined by job id.
+`sacct --parsable2` output next to `runs/` is joined by job id. A table `runs.csv` may take the
+place of `runs/` (docs/campaigns.md).
 """
 _BY_HAND = """\
 title: {title}
