@@ -198,7 +198,7 @@ _TESTED = frozenset(
 )
 # In order of weight: of classes that are as near to the claim, the first that was tested speaks for the row.
 _EVIDENCE = (
-    Evidence("measured", "jobs whose raw output is kept here, each with a record", "measured runs", _TESTED),
+    Evidence("measured", "jobs whose raw output, or a table of them, is kept here", "measured runs", _TESTED),
     Evidence("published", "other people's numbers, each with its source", "published runs", _TESTED),
     Evidence(
         "simulated",
