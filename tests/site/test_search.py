@@ -113,6 +113,7 @@ QUERIES = [
     ("message size distribution", "messages.html"),
     ("reproduce a result", "docs/campaigns.html#verify"),
     ("which interconnect for OpenFOAM", "openfoam-scaling.html"),
+    ("claims", "docs/claims.html"),
     ("cost of profiling", "vm-lulesh-profilers.html"),
     ("cluster slower after upgrade", "docs/tutorial.html#after-an-upgrade"),
     ("how is energy measured", "docs/power.html"),

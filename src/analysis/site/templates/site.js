@@ -224,6 +224,7 @@
       score *= (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length));
       for (const one of pairs) if (entry.named.includes(one) || entry.phrase.includes(one)) score *= 1.4;
       if (said.length > 1 && entry.phrase.includes(phrase)) score *= 3; // the title says it word by word
+      else if (entry.phrase === phrase) score *= 1.6; // nothing but this word
       return { entry, met, cover, score };
     });
     const all = scored.filter((one) => one.met === needed && one.met);
