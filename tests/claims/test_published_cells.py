@@ -9,6 +9,7 @@ from itertools import product
 from statistics import median
 
 import pytest
+from scipy.stats import kendalltau
 
 from analysis.base import models, project
 from analysis.claims import Verdict, evaluate
@@ -27,6 +28,7 @@ TABLES = {
     "published-reductions": "runs.csv",
     "published-charm": "runs.csv",
     "published-crash": "runs.csv",
+    "published-spechpc": "runs.csv",
 }
 Found = dict[tuple[str, str], Verdict]
 
@@ -62,7 +64,7 @@ def middles(name: str, value: str, *by: str) -> dict[tuple[str, ...], float]:
 
 
 def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
-    assert len(told) == 56
+    assert len(told) == 58
     # No source shows that both links ran in turn where all its comparisons agree.
     words = {one.verdict for one in told.values()}
     assert words == {
@@ -127,6 +129,19 @@ def test_spec__processors_and_ranks(told: Found) -> None:
     ranks = told["published-spec2006", "lsdyna2014-mem-dual-rank-better"]
     assert (ranks.estimate, ranks.n) == (pytest.approx(median(pairs)), 7)
     assert ranks.verdict == "cannot tell"  # its interval ends at exactly no gain
+
+
+def test_spechpc__more_nodes_of_seven_curves(told: Found) -> None:
+    curves = defaultdict(list)
+    for row in rows("published-spechpc"):
+        curves[row["application"], row["cluster"]].append((int(row["nodes"]), -float(row["elapsed"])))
+    found = sorted(kendalltau(*zip(*one, strict=True)).statistic for one in curves.values())
+    # SPH-EXA gains to 8 nodes; miniWeather on one cluster and CloverLeaf on the other gain at each step.
+    assert [round(tau, 3) for tau in found] == [0.754, 0.849, 0.913, 0.943, 0.943, 1.0, 1.0]
+    for claim in ("lsdyna2014-cpu-ivb-fdr-enable-scaling", "lsdyna2009-ic-more-cores-more-productivity"):
+        one = told["published-spechpc", claim]
+        assert (one.estimate, one.n) == (pytest.approx(median(found)), 7)
+        assert (one.low, one.high) == (pytest.approx(found[0]), pytest.approx(found[-1]))
 
 
 def test_roce__slower_in_the_usual_cell(told: Found) -> None:
