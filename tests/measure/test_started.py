@@ -230,6 +230,27 @@ def test_started__each_start_of_a_job_is_an_attempt_and_a_recorded_one_is_none(
     assert folders.measured(base, "c", run)
 
 
+def test_started__a_number_that_was_given_again_is_no_later_start(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller was killed as it started job 7, and gave its number to another run's, which it restarted.
+
+    What it had started went on, and its start had two records.
+    """
+    first, second = [run.name for run in workflow.plan("c", base).runs][:2]
+    begin(base, first)
+    begin(base, second, SLURM_JOB_NAME="77aa", SLURM_JOB_START_TIME="2000", SLURM_RESTART_COUNT="1")
+    stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
+    squeue(tmp_path, monkeypatch, "7|RUNNING\n")
+    assert attempts.started(base, "c") == []
+    laid_out(base, first, "7")
+    squeue(tmp_path, monkeypatch, "7|COMPLETED\n")
+    attempts.started(base, "c")
+    there = [folders.record_of(base, "c", name) for name in sorted(folders.recorded(base, "c"))]
+    starts = [record["slurm"]["start"] for record in there if record["attempt_at"] == first]
+    assert starts == [1000.0]
+
+
 def test_started__a_clock_that_was_set_back_makes_no_later_start_an_earlier_one(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,11 +340,11 @@ def test_seen__a_run_that_is_measured_again_under_its_name_is_read_again(base: P
     run = workflow.plan("c", base).runs[0].name
     put(base, run, job_id="7", slurm={"start": 1000.0})
     seen = attempts.Seen()
-    assert seen.starts(base, "c") == {("7", 1000.0, 0)}
+    assert seen.starts(base, "c") == {attempts.Start("7", 1000.0, 0)}
     place = folders.finished(base, "c")
     (place / run).rename(place / f"{run}.failed-1")
     put(base, run, job_id="7", slurm={"start": 2000.0, "restarts": "1"})
-    assert seen.starts(base, "c") == {("7", 1000.0, 0), ("7", 2000.0, 1)}
+    assert seen.starts(base, "c") == {attempts.Start("7", 1000.0, 0), attempts.Start("7", 2000.0, 1)}
 
 
 def test_lost__a_job_without_its_first_line_has_a_record_and_one_that_never_started_has_none(

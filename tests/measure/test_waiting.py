@@ -97,7 +97,7 @@ def test_books__a_job_that_somebody_has_to_release_is_named_once(
 ) -> None:
     squeue(tmp_path, monkeypatch, rows(base, "JobHeldUser", "Priority"))
     stand_in(tmp_path, monkeypatch, "sacct", "#!/bin/sh\n")
-    monkeypatch.setattr(books, "_INTERVAL", -1.0)
+    monkeypatch.setattr(books, "_LOOK", -1.0)
     keeper = books.Books("c", base)
     keeper.keep()
     keeper.keep()

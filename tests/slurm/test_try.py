@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from tests.measure.power.test_sampler import zone
 
 from . import campaigns
 from .cluster import SlurmCluster
+from .machine import until
 
 pytestmark = pytest.mark.slurm
 
@@ -94,3 +97,41 @@ def test_try__a_program_that_fails_is_named_with_its_reason(cluster: SlurmCluste
     assert status == 1
     assert lines["job"].startswith("missing: no program /nowhere/proxy"), said
     assert lines["binding"].startswith("missing: "), said
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("partition: bench", "partition: nowhere"), "invalid partition specified: nowhere"),
+        (("account: bench", "account: nobody"), "The given account nobody appears to be invalid."),
+        (("memory: 1000", "memory: 900000"), "Memory specification can not be satisfied"),
+    ],
+)
+def test_try__what_slurm_refuses_is_said_in_its_words(
+    cluster: SlurmCluster, project: Path, change: tuple[str, str], why: str
+) -> None:
+    use_campaign(project, change)
+    status, lines, said = tried(cluster, project)
+    assert status == 1
+    assert lines["job"].startswith(f"missing: Slurm refused the job: {why}"), said
+    assert lines["job"].endswith(
+        "(see 'launch' in config/clusters/testbed.yaml); put it right, then try again"
+    )
+
+
+def test_try__an_interrupt_ends_its_job_and_leaves_no_lock(cluster: SlurmCluster, project: Path) -> None:
+    """As Ctrl-C does, the signal comes to Snakemake, too; it was killed, and the next try found its lock."""
+    use_campaign(project)
+    cluster.run(["scontrol", "update", "partitionname=bench", "state=down"])
+    try:
+        process = cluster.popen([sys.executable, "-m", "analysis.cli", "try", "few"], cwd=project)
+        until("its job", lambda: "PD" in cluster.run(["squeue", "-h", "-o", "%t"]).stdout, seconds=60)
+        os.killpg(process.pid, signal.SIGINT)
+        status, said = campaigns.finish(process, 60)
+    finally:
+        cluster.run(["scontrol", "update", "partitionname=bench", "state=up"])
+    assert status == 1
+    assert "Traceback" not in said
+    until("an empty queue", lambda: cluster.run(["squeue", "-h"]).stdout == "", seconds=30)
+    _, lines, said = tried(cluster, project)
+    assert lines["job"].startswith("proved: job "), said

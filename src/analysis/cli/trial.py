@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ from analysis.measure.workflow import on_slurm, plan
 
 PROVED, MISSING = "proved", "missing"
 _NOISE = 100_000  # B on a device that say nothing: daemons send so much
+# As sbatch says it, and as Snakemake does, which looks for the account itself.
+_REFUSAL = re.compile(
+    r"sbatch: error: ([^'\n]+)|message: Job submission failed with exception: (.+\n.+?)For f"
+)
 Verdict = tuple[str, str, str]  # what, proved or missing, why with the remedy
 
 
@@ -33,14 +38,15 @@ def try_campaign(name: str) -> int:
     run = cheapest(found)
     recorded, code = run.name, 0
     if not folders.measured(base, name, run.name):
-        before = folders.recorded(base, name)
+        before, began = folders.recorded(base, name), time.time()
         print(f"{name}: {run.name}, of {run.nodes} nodes, is measured first", file=sys.stderr, flush=True)
         code = _measure(name, run, base)
     if not folders.measured(base, name, run.name):
         new = folders.recorded(base, name) - before
         failed = sorted(one for one in new if files.attempted(one) == run.name)
         if not failed:
-            what = f"Snakemake ended with {code} and no record was left; its output above says why"
+            what = _refused(base, found.declared, began)
+            what = what or f"Snakemake ended with {code} and no record was left; its output above says why"
             print(f"job: {MISSING}: {what}; put it right, then try again")
             return 1
         recorded = failed[-1]
@@ -72,7 +78,24 @@ def _measure(name: str, run: Run, base: Path) -> int:
     how = ["--profile", "slurm"] if on_slurm(name, base) else ["--cores", "all"]
     target = f"data/raw/{name}/runs/{run.name}/run.json"
     command = [sys.executable, "-m", "snakemake", *how, target, "--config", f"measure={name}"]
-    return subprocess.run(command, cwd=base, stdout=sys.stderr, check=False).returncode
+    with subprocess.Popen(command, cwd=base, stdout=sys.stderr) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                # The terminal has told Snakemake too: killed before it has ended its jobs, it leaves a lock.
+                print(f"{name}: waiting until Snakemake has ended its job", file=sys.stderr, flush=True)
+
+
+def _refused(base: Path, declared: Declared, began: float) -> str:
+    """Return why Slurm took no job, by what Snakemake has logged since then; empty if it did."""
+    logs = [path for path in (base / ".snakemake/log").glob("*.log") if path.stat().st_mtime >= began - 1]
+    text = "".join(path.read_text(encoding="utf-8", errors="replace") for path in sorted(logs))
+    said = [files.one_line(found[1] or found[2]) for found in _REFUSAL.finditer(text)]
+    if not said:
+        return ""
+    source = os.path.relpath(declared.cluster.path, declared.base)
+    return f"Slurm refused the job: {'; '.join(dict.fromkeys(said))} (see 'launch' in {source})"
 
 
 def verdicts_of(declared: Declared, run: Run, record: Mapping[str, Any], folder: Path) -> Iterator[Verdict]:

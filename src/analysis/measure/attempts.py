@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,17 @@ from analysis.measure.matrix import Run
 from analysis.measure.workflow import COMMENT, TOGETHER, plan
 from analysis.schema.stated import job_of, restarts, section
 
-Start = tuple[str, float, int]  # a job, when it began, how often Slurm had started it again
 SURE = 60.0  # s that a job is gone before a campaign that runs records it: folders of other nodes lag behind
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start of a job: when it began, and how often Slurm had started it again; its comment, if known."""
+
+    job: str
+    at: float
+    again: int
+    comment: str = field(default="", compare=False)  # of a note that was cut nothing is known
 
 
 class Seen:
@@ -82,17 +92,17 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
     # Again, and last: a job may have recorded its run, or what its start before has left, meanwhile.
     starts = seen.starts(base, campaign)
     lines = [
-        f"{campaign}: job {_start(note)[0]} measured nothing: {note.get('reason')}"
+        f"{campaign}: job {_start(note).job} measured nothing: {note.get('reason')}"
         for note in folders.noted(base, campaign).values()
         if note.get("state") == folders.IDLE
     ]
     for path, note in notes.items():
         mine = _start(note)
-        job, state = mine[0], states.get(mine[0], "")
+        job, state = mine.job, states.get(mine.job, "")
         later = [one for one in (*map(_start, notes.values()), *starts) if _after(one, mine)]
         again = bool(later)
         # Of starts with one count a wrong clock can make the present one the earlier: the job has to be gone.
-        over = any(one[2] > mine[2] for one in later)
+        over = any(one.again > mine.again for one in later)
         if not over and not seen.gone(path, alive=bool(state and not slurm.terminal(state))):
             continue
         work = owned.get(job)
@@ -185,7 +195,7 @@ def of_jobs(number: int) -> str:
 
 def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: str, *, again: bool) -> str:
     """Say what is known of the end of a job that has left its note alone."""
-    job = _start(note)[0]
+    job = _start(note).job
     # The controller knows at once what the accounting has seconds later.
     failed = "" if state == "COMPLETED" else named_user(state)
     said = "it was started again" if again else slurm.ended(job, note["slurm"]) or failed
@@ -198,14 +208,19 @@ def _why(base: Path, campaign: str, path: Path, note: Mapping[str, Any], state: 
 
 def _start(record: Mapping[str, Any]) -> Start:
     """Return the start that a record or note is of; a controller that has crashed may count from 0 again."""
-    again, began = restarts(record), section(record, "slurm").get("start")
-    at = float(began) if isinstance(began, int | float) else 0.0
-    return job_of(record), at, int(again) if again.isdecimal() else 0
+    again, known = restarts(record), section(record, "slurm")
+    at = float(began) if isinstance(began := known.get("start"), int | float) else 0.0
+    comment = str(known.get("comment") or "")
+    return Start(job_of(record), at, int(again) if again.isdecimal() else 0, comment)
 
 
 def _after(one: Start, other: Start) -> bool:
-    """Tell whether a start is a later one of the same job: clocks can be wrong, Slurm's count is not."""
-    return one[0] == other[0] and (one[2], one[1]) > (other[2], other[1])
+    """Tell whether a start is a later one of the same job: clocks can be wrong, Slurm's count is not.
+
+    A controller that dies as it takes jobs gives their numbers again, to jobs with other comments.
+    """
+    same = one.job == other.job and slurm.same_name(one.comment, other.comment)
+    return same and (one.again, one.at) > (other.again, other.at)
 
 
 def _last_line(log: Path, start: str) -> str:

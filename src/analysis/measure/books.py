@@ -26,6 +26,7 @@ STOPPED = ".stopped"  # under the folder of what runs: why this start of the cam
 _LOCK = ".books"
 _REWORDED = ".reworded"  # under the folder of what runs: attempts whose reason was written anew
 _SILENT = 2.0  # s of waiting that nobody has to know of
+_LOOK = 60.0  # s between two looks for jobs that wait for a hand
 _INTERVAL = 300.0  # s between two questions to Slurm's accounting while jobs run
 # How a job ends by somebody's hand or a lost node: that says nothing of the next one.
 _FROM_OUTSIDE = (
@@ -111,7 +112,7 @@ class Books:
         self._seen, self._said = attempts.Seen(sure), set[str]()
         self._failures = EqualFailures(campaign, base)
         self._there = set[str]()
-        self._asked = time.monotonic()
+        self._asked = self._looked = time.monotonic()
         self._stuck = list[str]()
         self._ghosts = ghosts.Ghosts(campaign, base)
         self._stopped = False
@@ -135,13 +136,15 @@ class Books:
             if not (self._go_on or self._stopped) and (why := self._failures.look(there)):
                 self._stopped = True
                 self._stop(why)
-        if time.monotonic() - self._asked > _INTERVAL and workflow.on_slurm(self._campaign, self._base):
-            self._asked = time.monotonic()
+        if time.monotonic() - self._looked > _LOOK and workflow.on_slurm(self._campaign, self._base):
+            self._looked = time.monotonic()
             lines = waiting.lines(waiting.jobs(self._campaign, self._base) or [], stuck=True)
             for line in lines:
                 if line not in self._stuck:
                     print(line, file=sys.stderr, flush=True)
             self._stuck = lines
+        if time.monotonic() - self._asked > _INTERVAL and workflow.on_slurm(self._campaign, self._base):
+            self._asked = time.monotonic()
             with kept(self._base, self._campaign, 0) as mine:
                 if mine:
                     accounting.account(self._base, self._campaign, patience=0)
