@@ -501,3 +501,15 @@ def test_record__ranks_whose_notes_a_full_disk_has_cut_were_not_unbound(work: Pa
     assert record.end(work) == 1
     cut = "a note of its ranks is cut: the disk was full as they began"
     assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", cut)
+
+
+def test_record__a_good_run_that_went_on_right_before_its_record_was_suspended(
+    work: Path, tmp_path: Path
+) -> None:
+    """Of a job that is told to end, Slurm lets it go on for that; this one was not told."""
+    up = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+    for job in ("1", "2"):
+        (work / job / ".clock").write_text(f"{up - 9}\n{up - 0.5}\n", encoding="ascii")
+    (work / ".resumed").write_text(f"{up - 1}\n", encoding="ascii")
+    assert record.end(work) == 1
+    assert {reason for _, reason in told(tmp_path).values()} == {"its job was suspended while it ran"}

@@ -123,12 +123,16 @@ def test_try__an_interrupt_ends_its_job_and_leaves_no_lock(cluster: SlurmCluster
     """As Ctrl-C does, the signal comes to Snakemake, too; it was killed, and the next try found its lock."""
     use_campaign(project)
     cluster.run(["scontrol", "update", "partitionname=bench", "state=down"])
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # who tests in the background ignores it
     try:
         process = cluster.popen([sys.executable, "-m", "analysis.cli", "try", "few"], cwd=project)
         until("its job", lambda: "PD" in cluster.run(["squeue", "-h", "-o", "%t"]).stdout, seconds=60)
         os.killpg(process.pid, signal.SIGINT)
         status, said = campaigns.finish(process, 60)
     finally:
+        signal.signal(signal.SIGINT, before)
         cluster.run(["scontrol", "update", "partitionname=bench", "state=up"])
     assert status == 1
     assert "Traceback" not in said

@@ -252,7 +252,8 @@ def _judged(
         record["traffic"] = passed
     before, now = _number(_text(work / ".kills")), None if abandoned else causes.kills()
     lost = 0 if before is None or now is None else now - int(before)
-    at = _number(_text(work / ".killed")) or _number(_text(Path("/proc/uptime")).partition(" ")[0]) or 0.0
+    signalled = _number(_text(work / ".killed")) or 0.0
+    at = signalled or _number(_text(Path("/proc/uptime")).partition(" ")[0]) or 0.0
     failed = not (abandoned or refused) and any(one["exit_code"] != 0 for one in records.values())
     killed = causes.of_end(killed) if killed or failed else ""
     for name, record in records.items():
@@ -260,7 +261,7 @@ def _judged(
         began, ended = _uptimes(work / name / ".clock")
         signal = killed if (ended or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned, lost=lost)
-        paused = record["accounting"]["resumed"] = _resumed(work, began, ended, at)
+        paused = record["accounting"]["resumed"] = _resumed(work, began, ended, at if killed else signalled)
         found = found or _OUTLIVED * (work / ".outlived").exists()
         found = found or "its job was suspended while it ran" * bool(paused)
         record["reason"] = found or _meanwhile(base, campaign, record["run"])
