@@ -478,7 +478,7 @@ def test_record__what_failed_shortly_before_the_signal_was_ended_by_it(
     ("state", "ago", "reason"),
     [
         # mpirun had ended before the shell got a signal: Slurm ends the daemons of a job first.
-        ("COMPLETING", 1, "the job was ended by Slurm (cancelled or preempted, not at its limit of time)"),
+        ("COMPLETING", 1, "the job was ended by Slurm (it says COMPLETING, no reason)"),
         ("COMPLETING", 60, "exit code 1"),  # long before: it failed by itself
         ("RUNNING", 1, "exit code 1"),
     ],

@@ -11,6 +11,8 @@ _HURRY = 1.0  # s that Slurm has for an answer: a job that is ended has few left
 # States that Slurm gives a job before it ends its processes.
 _OVER = {"CANCELLED", "COMPLETING", "DEADLINE", "NODE_FAIL", "PENDING", "PREEMPTED", "REQUEUED", "TIMEOUT"}
 _OVER |= {"REQUEUE_HOLD", "REVOKED"}
+# Reasons of a job whose own program failed: it is COMPLETING by itself, and Slurm has ended nothing.
+_BY_ITSELF = {"NonZeroExitCode", "OutOfMemory"}
 # By the words of the C library, the loader, shells, Slurm and the kernel.
 _CAUSES = {
     "the disk is full": re.compile(r"No space left on device|Disk quota exceeded"),
@@ -64,12 +66,17 @@ def of_end(signal: str) -> str:
     job = os.environ.get("SLURM_JOB_ID", "")
     command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %r"]
     said = shell.run(command, _HURRY).text.split() if job else []
-    if not signal and (not said or said[0] not in _OVER):
+    state, reason = (*said, "", "")[:2]
+    if not signal and (state not in _OVER or (state == "COMPLETING" and reason in _BY_ITSELF)):
         return ""
     if "TimeLimit" in said or "TIMEOUT" in said:
         why = "its limit of time was over"
+    elif state in {"CANCELLED", "PREEMPTED"}:
+        why = f"{state.lower()}, not at its limit of time"
+    elif state:
+        why = f"{'Slurm' if signal else 'it'} says {state}, {'no reason' if reason == 'None' else reason}"
     else:
-        why = "cancelled or preempted, not at its limit of time" if said else "cancelled, or out of time"
+        why = "cancelled, or out of time"
     return f"{signal or 'Slurm'} ({why})"
 
 
