@@ -112,6 +112,38 @@ def test_import__jobs_on_other_gpus_are_no_repeats_and_a_program_without_totals_
     assert "damaged" not in str(reasons)
 
 
+def test_import__a_governor_of_the_cpu_frequency_is_an_option_where_it_is_no_number(
+    tmp_path: Path, imported: Imported
+) -> None:
+    asked = ("2250000", "2000000", "2000000-2250000:Performance", "Performance")
+    for at, value in enumerate(asked):
+        folder = tmp_path / "tree" / f"run{at}"
+        folder.mkdir(parents=True)
+        text = TEXTS["hpcbench"].replace("2250000", value).replace("4711", str(4711 + at))
+        (folder / "gmx.json").write_text(text.replace("7.98", f"7.9{at}").replace("216.566", f"21{at}.5"))
+    found = [one for _, one in sorted(imported(tmp_path / "tree").items())]
+    assert [one.get("frequency") for one in found] == [2.25, 2.0, None, None]
+    own = [one.get("options", "") for one in found]
+    assert [one.count("FREQ") for one in own] == [0, 0, 1, 1]
+    assert "Performance" in own[3]
+    assert own[2] != own[3]
+    assert {one["repeat"] for one in found} == {1}  # none is a repeat of another
+
+
+def test_import__a_folder_that_names_the_case_and_more_keeps_the_rest(
+    tmp_path: Path, imported: Imported
+) -> None:
+    names = ("82k-atoms-hugepages", "82k-atoms-nopages", "82k-atoms", "95k-atoms")
+    for at, name in enumerate(names):
+        folder = tmp_path / "tree" / name
+        folder.mkdir(parents=True)
+        text = TEXTS["hpcbench"].replace("4711", str(4711 + at)).replace("7.98", f"7.9{at}")
+        (folder / "gmx.json").write_text(text.replace("216.566", f"21{at}.5"))
+    found = [one.get("tuning") for _, one in sorted(imported(tmp_path / "tree").items())]
+    # 95,000 is no rounded 81,743.
+    assert found == ["hugepages", "nopages", None, "95k-atoms"]
+
+
 def test_import__a_second_import_of_a_tools_documents_finds_the_application_of_the_first(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:

@@ -120,6 +120,7 @@ def test_hardware__n_is_of_nodes_for_srun_and_of_ranks_on_each_for_mpirun() -> N
     line = "srun -N 4 -n 64 ./lmp"
     assert launch.of_line(f"{line}\n") == {"command": line, "ranks": 64, "step_nodes": 4}
     assert launch.of_line("srun --cpu-freq=2000000 -n 8 ./lmp\n")["frequency"] == 2.0
+    assert launch.of_line("srun --cpu-freq '900000' -n 8 ./lmp\n")["frequency"] == 0.9
     assert "frequency" not in launch.of_line("srun --cpu-freq=medium -n 8 ./lmp\n")
     found = launch.of_line("mpirun -N 4 -n 64 ./lmp\n")
     assert (found["ranks"], found["ranks_per_node"]) == (64, 4)

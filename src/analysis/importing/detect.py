@@ -32,7 +32,7 @@ _QUOTES = set(
     ".svg .patch .diff".split()
 )
 # Files of a program's sources that show what it prints.
-_DOCUMENT = re.compile(r"(?:README|INSTALL|CHANGES|CHANGELOG|NEWS)(?:[._-][A-Za-z]+)?$", re.IGNORECASE)
+_DOCUMENT = re.compile(r"(?:README|INSTALL|CHANGES|CHANGELOG|NEWS)(?:\.(?:txt|install))?$")
 _BESIDE = 131_072  # B at the beginning of a file in which a job prints where it runs
 _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one benchmark than this in a file are those of processes that ran at the same time.

@@ -34,7 +34,7 @@ _BY_NODES = re.compile(rf"(?:\S*/)?(?:srun|{_FLUX_RUN}|lrun|prun|ccc_mprun)\b")
 _ENDED = re.compile(r" Exited \(rc=\d+\) [\d.]+s$")  # what a broker of Flux adds to a line that it has run
 _LIBRARIES = (
     "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MPIR_CVAR MV2 PSM PSM2 FI HCOLL NCCL PAMI FJMPI UTOFU "
-    "FLIB XOS MKL OPENBLAS MALLOC"
+    "FLIB XOS MKL OPENBLAS MALLOC SLURM_CPU_FREQ"
 )
 _SET = [f"{name}_" for name in _LIBRARIES.split()]
 _SETTING = re.compile(
@@ -42,7 +42,8 @@ _SETTING = re.compile(
     r"[= \t][ \t]*[\"']?((?:(?!,[A-Z_]\w+=)[^\s\"'$;])*)",  # PBS lists several in a line
     re.MULTILINE,
 )
-CPU_FREQUENCY = r"--cpu-freq[ =]*(\d{4})\d{3}(?![\w:-])"  # of Slurm: one value in kHz, read as MHz
+CPU_FREQUENCY = r"--cpu-freq[ =]*[\"']?(\d{3,4})\d{3}(?![\w:-])"  # of Slurm: one value in kHz, read as MHz
+FREQUENCY_SETTINGS = ("--cpu-freq", "SLURM_CPU_FREQ_REQ")
 TRACE = re.compile(r"^\++ (\S.*)$", re.MULTILINE)  # a command, as `set -x` prints it
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 MODULE = "module "  # before the name of a module whose release is a setting
@@ -62,7 +63,7 @@ _WRAPPERS = set("numactl taskset time env exec perf omplace dplace singularity a
 # What other factors have, or what is of one execution alone.
 _KNOWN = set(
     "np n ntasks N nodes ppn npernode ntasks-per-node tasks-per-node c cpus-per-task d S hostfile "  # noqa: SIM905
-    "machinefile machine host hosts cpu-freq w nodelist J job-name t time wdir wd chdir D OMP_NUM_THREADS rt "
+    "machinefile machine host hosts w nodelist J job-name t time wdir wd chdir D OMP_NUM_THREADS rt "
     "nx ny nz ntomp setattr PATH LD_LIBRARY_PATH".split()
 )
 

@@ -66,6 +66,8 @@ def _settings(draft: Draft, parse: _Parse, releases: _Parse) -> dict[str, str]:
     }
     for name in ("environment", "grid", "given_options"):
         settings |= draft.value(name) or {}
+    if draft.value("frequency") is not None:  # what says it is no second difference
+        settings = {name: value for name, value in settings.items() if name not in launch.FREQUENCY_SETTINGS}
     loaded = releases(str(draft.value("modules") or ""))
     return settings | {f"{launch.MODULE}{name}": release for name, release in loaded.items()}
 

@@ -67,7 +67,7 @@ SCHEDULERS = (
             "nodes": r"^(?:export )?SLURM_(?:JOB_NUM_NODES|NNODES)=(\d+)|^ +NumNodes=(\d+)(?!-)",
             "ranks": r"^(?:export )?SLURM_NTASKS=(\d+)",
             "ranks_per_node": r"^SLURM_NTASKS_PER_NODE=(\d+)",
-            "frequency": r"^SLURM_CPU_FREQ_REQ=(\d{4})\d{3}$",
+            "frequency": r"^SLURM_CPU_FREQ_REQ=(\d{3,4})\d{3}$",
             "job": r"^SLURM_JOB_?ID=(\d+)|^JobId=(\d+) ",
             "directory": r"^SLURM_SUBMIT_DIR=(\S+)|^ +WorkDir=(\S+)",
             "cluster": r"^SLURM_CLUSTER_NAME=([\w.-]+)",

@@ -12,6 +12,8 @@ from analysis.schema.factors import TABLE
 
 _LISTED = 6  # levels that a line names
 _LETTERS = re.compile(r"[a-z]{3,}")
+_ROUNDED = re.compile(r"(\d+(?:\.\d+)?)([km])")
+_CLOSE = 0.05
 # A word of an unknown name; one that is denied is another word.
 _SAID = re.compile(r"(?:(?:no|non|not|without)-)?[^-]+", re.IGNORECASE)
 TEXTS = tuple(one.name for one in TABLE if not one.numeric)
@@ -42,9 +44,8 @@ def distinguish(members: list[Draft]) -> Iterator[str]:
             continue
         used.append(column)
         name = "case" if _changes_with_problem(column, members) else "tuning"
-        names_of_cases = _name_cases(column, members)
         for draft in members:
-            text = "" if id(draft) in names_of_cases else column.get(id(draft), "")
+            text = column.get(id(draft), "")
             # A file called after the case of its folder says it once more.
             if not text or text == draft.value("case"):
                 continue
@@ -55,8 +56,7 @@ def distinguish(members: list[Draft]) -> Iterator[str]:
         alone = len(column) == len(set(column.values())) > _LISTED
         more = "; each run has its own, so none has a repeat: --pattern may explain it" if alone else ""
         levels_named = listed({text: text for text in column.values()})
-        if len(names_of_cases) < len(column):
-            yield f"{place}: {levels_named} not understood, used as {name}{more}"
+        yield f"{place}: {levels_named} not understood, used as {name}{more}"
     told = {key: tuple(text for _, text in sorted(found, key=itemgetter(0))) for key, found in tuned.items()}
     spelled = _said_once(told.values())
     for draft in members:
@@ -134,18 +134,6 @@ def _equivalent(column: Mapping[int, str], other: Mapping[int, str]) -> bool:
     return column.keys() == other.keys() and len(pairs) == len(one) == len(two)
 
 
-def _name_cases(column: Mapping[int, str], members: Sequence[Draft]) -> set[int]:
-    """Return the runs whose output states the case that a part of the path spells in another way.
-
-    ``20k-atoms`` is ``19605-atoms`` where each goes with one of the other, and both have a word in common.
-    """
-    stated = {id(one): str(one.value("case")).casefold() for one in members if one.value("case")}
-    named = {key: text.casefold() for key, text in column.items() if key in stated}
-    words = [({*_LETTERS.findall(text)}, {*_LETTERS.findall(stated[key])}) for key, text in named.items()]
-    alike = all(one & other for one, other in words)
-    return {*named} if alike and _equivalent(named, {key: stated[key] for key in named}) else set()
-
-
 def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
     """Return the unknown words of a part of a path, without what the output states in the same words."""
     known = {str(draft.value(name)).casefold() for name in TEXTS if name in draft.facts}
@@ -156,7 +144,23 @@ def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
     # A name may be written in two words: all-reduce.
     in_two = {at for at in range(len(parts) - 1) if "".join(parts[at : at + 2]) in known}
     skip = {at for at, word in enumerate(parts) if word in known or {at, at - 1} & in_two}
+    skip |= _spell_case(parts, str(draft.value("case") or "").casefold())
     return "-".join(word for at, word in enumerate(words) if at not in skip)
+
+
+def _spell_case(words: Sequence[str], case: str) -> set[int]:
+    """Return the places of words that say the case that an output states: ``20k-atoms`` is ``19605-atoms``.
+
+    They have a word of it, and next to that a number that is one of it when rounded.
+    """
+    numbers = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", case)]
+    found = set()
+    for at, word in enumerate(words[:-1]):
+        rounded = _ROUNDED.fullmatch(word)
+        if rounded and words[at + 1] in _LETTERS.findall(case):
+            value = float(rounded[1]) * {"k": 1e3, "m": 1e6}[rounded[2]]
+            found |= {at, at + 1} if any(abs(one / value - 1) < _CLOSE for one in numbers) else set()
+    return found
 
 
 def _changes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:

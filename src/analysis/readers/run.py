@@ -68,7 +68,8 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
     text = decode(data)
     faults = Faults(source)
     given = _load(text, faults)
-    if not any(name in given for name in REQUIRED):
+    # Documents of other tools have objects by these names.
+    if all(name not in given or isinstance(given[name], dict) for name in REQUIRED):
         found = f"a JSON object with none of {', '.join(REQUIRED)}"
         raise ReadError.at(source, 1, found, "give the run.json of a run")
     known = {_ALIASES.get(key, key): (key, value) for key, value in given.items() if value is not None}

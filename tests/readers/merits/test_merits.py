@@ -307,6 +307,21 @@ def test_hpcbench__energy_that_was_not_counted_and_environment_of_another_job() 
     mixed = read("hpcbench", TEXTS["hpcbench"].replace('"JobID": "4711"', '"JobID": "4709"'))
     assert "the accounting belongs to job 4709, the environment to job 4711" in str(mixed.attrs)
     assert int(mixed["threads"]) == -1  # what the environment of another job sets is not known
+    for same in ('"JobID": 4711', '"JobID": "4711_2"'):
+        assert int(read("hpcbench", TEXTS["hpcbench"].replace('"JobID": "4711"', same))["threads"]) == 8
+
+
+def test_hpcbench__counts_by_any_of_slurms_names_and_a_job_that_failed() -> None:
+    each = '"ntasks-per-node": "16"'
+    for names, ranks in (('"tasks-per-node": "16"', 32), ('"ntasks": "24"', 24), ('"n": "24"', 24)):
+        assert int(read("hpcbench", TEXTS["hpcbench"].replace(each, names))["ranks"]) == ranks
+    short = TEXTS["hpcbench"].replace('"nodes": "2"', '"N": "2"')
+    assert (int(read("hpcbench", short)["nodes"]), int(read("hpcbench", short)["ranks"])) == (2, 32)
+    failed = TEXTS["hpcbench"].replace('"JobID"', '"State": "TIMEOUT", "JobID"')
+    assert set(read("hpcbench", failed)["check"].values) == {"failed"}
+    assert bool(
+        read("hpcbench", TEXTS["hpcbench"].replace('"JobID"', '"State": "COMPLETED", "JobID"'))["valid"]
+    )
 
 
 def test_reframe__test_that_failed_and_performance_log() -> None:

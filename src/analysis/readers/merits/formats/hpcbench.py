@@ -13,6 +13,8 @@ FORMAT = Format(
 )  # fmt: skip
 # The totals that its readers of logs give in one unit each; the others follow from them.
 _TOTALS = {"ns/day": "ns/day", "Wall Clock Time (s)": "s", "Consumed Energy (J)": "J"}
+# How Slurm's options for nodes, ranks on each and ranks may be written.
+_ASKED = (("nodes", "N"), ("ntasks-per-node", "tasks-per-node"), ("ntasks", "n"))
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -24,9 +26,11 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read the totals of one job: kind ``merits``; an energy of 0 J was not counted and is left out."""
     document = Document(data, source, "sysinfo")
     totals = part(document.content, "run", "Totals")
+    state = text_of(part(document.content, "accounting"), "State")
+    check = "failed" if state and state != "COMPLETED" else ""
     for name, unit in _TOTALS.items():
         if unit != "J" or str(totals.get(name)) not in ("0", "0.0"):
-            document.add(name, totals, name, unit, 0)
+            document.add(name, totals, name, unit, 0, check=check)
     if not totals:
         document.output.silent = "it reads no log of this program"
     job, other = str(part(document.content, "accounting").get("JobID", "")), _dumped(document.content)
@@ -50,9 +54,8 @@ def counts(content: dict[str, Any]) -> dict[str, int]:
     Slurm's ``cpus-per-task`` is no number of threads: a program without OpenMP's variable may start one.
     """
     asked = part(content, "slurm", "slurm")
-    nodes = integer_of(asked, "nodes")
-    each = max(integer_of(asked, "ntasks-per-node"), integer_of(asked, "tasks-per-node"))
-    found = {"nodes": nodes, "ranks": nodes * each if min(nodes, each) > 0 else integer_of(asked, "ntasks")}
+    nodes, each, ranks = (max(integer_of(asked, name) for name in names) for names in _ASKED)
+    found = {"nodes": nodes, "ranks": nodes * each if min(nodes, each) > 0 else ranks}
     return found | {"threads": integer_of(environment(content), "OMP_NUM_THREADS")}
 
 
@@ -65,8 +68,10 @@ def gpus(content: dict[str, Any]) -> str:
 
 def environment(content: dict[str, Any]) -> dict[str, str]:
     """Return the variables of the job; empty if the accounting belongs to another job."""
-    found, job = _dumped(content), part(content, "accounting").get("JobID")
-    return found if job in (None, found.get("SLURM_JOB_ID", job)) else {}
+    found = _dumped(content)
+    job = str(part(content, "accounting").get("JobID", "")).partition("_")[0]  # 301_2 is a part of 301
+    known = {found[name] for name in ("SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID") if name in found}
+    return found if not job or not known or job in known else {}
 
 
 def _dumped(content: dict[str, Any]) -> dict[str, str]:

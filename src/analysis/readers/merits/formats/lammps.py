@@ -84,7 +84,7 @@ FORMAT = TextFormat(
         Merit("timesteps/s", _RATE.format("timesteps/s")),
         Merit("atom-step/s", _RATE.format("[kMG]?atom-step/s")),
     ),
-    distributed=r"log\.\d{1,2}[A-Z][a-z]{2}\d{2}(?:\d\d)?\.",  # log.6Oct16.chain.fixed.icc.4
+    distributed=r"log\.\d{1,2}[A-Z][a-z]{2}\d{2}(?:\d\d)?\..*\.\d+$",  # log.6Oct16.chain.fixed.icc.4
     figure_of_merit="timesteps/s", unit="timesteps/s", closing=_CLOSING,
     closed_by="'Total wall time:'",
     facts={
