@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis import cli
+from analysis.importing import scripts
 from analysis.importing.words import _said_once
 
 from .test_import import Imported, imported, log, project
@@ -209,6 +210,42 @@ def test_import__a_folder_that_seems_to_count_ranks_tells_pairs_apart(
     assert sorted((one["tuning"], one["ranks"], one["repeat"]) for one in found.values()) == [
         ("task01", 2, 1), ("task02", 2, 1), ("task03", 2, 1),
     ]  # fmt: skip
+
+
+def test_import__a_loop_of_a_script_gives_each_output_the_values_in_its_name(
+    tmp_path: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    loop = 'for f in 1500000 2000000; do\nsrun --cpu-freq=$f -n 4 ./lmp -in in.lj > "lj-${f}_$t.txt"\ndone\n'
+    (tree / "job.sh").write_text(SCRIPT.format(nodes=1, ranks=4).replace("srun lmp -i in.lj\n", loop))
+    for at, frequency in enumerate((1500000, 2000000)):
+        for t in (1, 2):
+            (tree / f"lj-{frequency}_{t}.txt").write_text(log(9.5 + at + t / 100))
+    found = {name: (one["frequency"], one["repeat"]) for name, one in imported(tree).items()}
+    assert found == {
+        "lj-1500000_1.txt#": (1.5, 1), "lj-1500000_2.txt#": (1.5, 2),
+        "lj-2000000_1.txt#": (2.0, 1), "lj-2000000_2.txt#": (2.0, 2),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "command"),
+    [
+        ("mpirun -np $n ./a > out.$n", "out.8", "mpirun -np 8 ./a > out.8"),
+        ("mpirun -np $n ./a $s > r/$s-$n.txt", "lj-8.txt", "mpirun -np 8 ./a lj > r/lj-8.txt"),
+        # Which part of the name is whose is not known; or the output is another's.
+        ("mpirun -np $n ./a $s > $s$n.txt", "lj8.txt", None),
+        ("mpirun -np $n ./a $s > $s-$n.txt", "a-b-8.txt", None),
+        ("mpirun -np $n ./a > out.$n", "err.8", None),
+    ],
+)
+def test_scripts__variables_of_a_launch_line_are_in_the_name_of_its_output(
+    line: str, file: str, command: str | None
+) -> None:
+    facts = {"launch": line, "nodes": 2}
+    found = scripts.of_file(facts, file)
+    assert found == (facts if command is None else {"nodes": 2, "command": command, "ranks": 8})
 
 
 def test_import__a_log_that_comes_with_lammps_was_not_made_by_the_script_next_to_it(

@@ -171,6 +171,7 @@ def _from_neighbours(draft: Draft, dumps: _Dumps) -> None:
     for one in (*run.files, *(one for one in run.shared if one.what == "job script"), *run.of_job):
         if one.role in ("beside", "text"):
             facts = scripts.of_launch(one, len(run.main.parts), run.number)
+            facts = scripts.of_file(facts, run.main.file.base)
             draft.add(_from_script(draft, facts), one.file.base)
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from analysis.importing import launch
 from analysis.importing.detect import Observation
 
 _REDIRECTED = re.compile(r"(?:>>?|\btee(?: -a)?)[ \t]*([^\s>|&;]+)")
 _HERE = re.compile(r"\$\{?(?:PWD|\w+_(?:SUBMIT_DIR|O_WORKDIR|SUBCWD))\}?/")
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _JOB = re.compile(r"%\d*[jJAaI]|\{\{id\}\}")
 _ANY = re.compile(r"%\d*[a-zA-Z]|\$\w+|\$?\{+[^}]*\}+")
 
@@ -52,6 +54,27 @@ def of_launch(source: Observation, results: int, number: int) -> Mapping[str, An
     own = source.traced[max(number - 1, 0)] if len(source.traced) == results else {}
     last = ("environment", "threads")  # those of the last launch
     return {name: value for name, value in source.facts.items() if name not in last} | own
+
+
+def of_file(facts: Mapping[str, Any], file: str) -> Mapping[str, Any]:
+    """Return what a script states of the output with a name: ``-np $n ./lmp > out.$n`` made ``out.8``."""
+    line = str(facts.get("launch", ""))
+    values = next(filter(None, (_values(text, file) for text in _REDIRECTED.findall(line))), None)
+    if not values:
+        return facts
+    own = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), line)
+    return {name: value for name, value in facts.items() if name != "launch"} | launch.of_line(own)
+
+
+def _values(text: str, file: str) -> dict[str, str]:
+    """Return the variables in the name of an output; none where more than one value would do."""
+    parts = _VARIABLE.split(text.strip("\"'").rpartition("/")[2])
+    names, between = parts[1::2], parts[2:-1:2]
+    if len(set(names)) < len(names) or not all(between):
+        return {}
+    value = "([^/]+)" if len(names) == 1 else "([^-_./]+)"
+    found = re.fullmatch(value.join(map(re.escape, parts[::2])), file)
+    return dict(zip(names, found.groups(), strict=True)) if found else {}
 
 
 def _written(facts: Mapping[str, Any]) -> set[str]:
