@@ -221,18 +221,21 @@ def test_verdicts__p_value_of_a_size_that_is_ruled_out_is_of_the_claimed_size(tm
 def test_verdicts__a_size_ruled_out_is_weaker_than_one_left_open() -> None:
     assert [word.removeprefix("holds in direction, ") for word in RANKING] == [
         "does not hold",
-        "not in that session", "not in that order of runs", "not at those times of day",
+        "not in that session", "not in that order of runs", "not in runs at the same time",
+        "not at those times of day",
         "disagrees, order of runs not known", "disagrees, systems differ",
         "cannot tell",
         *(
             f"direction {limit}{size}"
             for size in (", smaller", ", larger", "")
             for limit in (
-                "in that session only", "in that order of runs only", "at those times of day only",
+                "in that session only", "in that order of runs only", "in runs at the same time only",
+                "at those times of day only",
                 "agrees, order of runs not known", "agrees, systems differ",
             )
         ),
-        "in that session only", "in that order of runs only", "at those times of day only",
+        "in that session only", "in that order of runs only", "in runs at the same time only",
+        "at those times of day only",
         "agrees, order of runs not known", "agrees, systems differ",
         "smaller", "larger", "size open", "holds",
     ]  # fmt: skip

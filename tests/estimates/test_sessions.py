@@ -14,7 +14,16 @@ import pytest
 from analysis.claims.rules import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
-from analysis.estimates.finding import IN_ORDER, LIMITED, SAME_FIRST, UNKNOWN_ORDER, places_in_time
+from analysis.estimates.finding import (
+    AT_ONCE,
+    IN_ORDER,
+    LIMITED,
+    ONE_AFTER_ANOTHER,
+    SAME_FIRST,
+    UNKNOWN_ORDER,
+    at_once,
+    places_in_time,
+)
 from analysis.estimates.sessions import _one_first, alternate, blocks, times
 from analysis.estimates.tables import yearly_costs
 from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
@@ -33,7 +42,10 @@ expect: {{ relation: at-least, value: {value} }}
 
 
 def sides(
-    order: Any = None, starts: Sequence[str] = ("NaT",) * 12, jobs: Sequence[str] = ("",) * 12
+    order: Any = None,
+    starts: Sequence[str] = ("NaT",) * 12,
+    jobs: Sequence[str] = ("",) * 12,
+    elapsed: float = np.nan,
 ) -> Campaign:
     """Make six runs of two libraries, by turns; `order` has their places in time, `starts` their times."""
     rows = [
@@ -47,7 +59,9 @@ def sides(
     ]
     places = order if order is not None else [-1] * 12
     placed = [
-        row | {"order": at, "start": np.datetime64(start), "job_id": job, "repeat": 1 + number // 2}
+        row
+        | {"order": at, "start": np.datetime64(start), "job_id": job, "repeat": 1 + number // 2}
+        | {"elapsed": elapsed}
         for number, (row, at, start, job) in enumerate(zip(rows, places, starts, jobs, strict=True))
     ]
     # A run that counts in no statistic keeps `campaign` from making an order.
@@ -149,6 +163,36 @@ def test_one_first__is_as_seldom_as_four_of_four(most: int, pairs: int, one: boo
 def test_verdict__of_runs_that_began_at_once(tmp_path: Path, starts: list[str], word: str) -> None:
     known = sides(starts=starts)
     assert verdict(claim(tmp_path, CLAIM.format(value=1.0)), known).verdict == word
+
+
+@pytest.mark.parametrize(("elapsed", "why"), [(300, ONE_AFTER_ANOTHER), (1500, AT_ONCE)])
+def test_verdict__of_sides_that_ran_at_the_same_time_does_not_say_one_after_the_other(
+    tmp_path: Path, elapsed: int, why: str
+) -> None:
+    """As VASP on ARCHER2: one side begins at 8:00, the other 10 minutes later, and runs take 5 or 25."""
+    starts = [f"2020-09-10T08:{10 * (at % 2):02d}:{at // 2:02d}" for at in TURNS]
+    found = verdict(claim(tmp_path, CLAIM.format(value=1.0)), sides(starts=starts, elapsed=elapsed))
+    assert found.verdict == LIMITED[why][1]
+    assert why in found.reason
+    assert ("one after the other" in found.sentence) == (why == ONE_AFTER_ANOTHER)
+
+
+@pytest.mark.parametrize(
+    ("starts", "elapsed", "known"),
+    [
+        (["08:00:00", "08:00:10"], [11.5, 1.0], True),  # 1.5 s of 10 at once
+        (["08:00:00", "08:00:10"], [10.9, 1.0], False),  # within the second that a clock leaves open
+        (["08:00:00", "08:00:10"], [np.nan, 1.0], False),
+        (["00:00:00", "00:00:00"], [90.0, 90.0], False),  # a day alone
+        (["08:00:00", "08:00:10", "09:00:00", "10:00:00"], [20.0, 20.0, 5.0, 5.0], True),  # half of them
+        (["08:00:00", "08:00:10", "09:00:00", "10:00:00", "11:00:00"], [20.0, 20.0, 5.0, 5.0, 5.0], False),
+    ],
+)
+def test_at_once__by_starts_and_durations(starts: list[str], elapsed: list[float], *, known: bool) -> None:
+    start = np.array([f"2020-09-10T{one}" for one in starts], dtype="datetime64[ns]")
+    runs = pd.DataFrame({"start": start, "elapsed": elapsed})
+    assert at_once(runs, np.arange(len(runs)) % 2) is known
+    assert not at_once(runs, np.zeros(len(runs)))
 
 
 def test_verdict__against_a_claim_is_of_that_order_too(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from analysis.base.orders import p_of_order
-from analysis.estimates.finding import DAY, HOST, ORDER, Remark, measuring_days
+from analysis.estimates.finding import DAY, HOST, ORDER, Remark, at_once, measuring_days
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import NO_DAY, covers_days
 
@@ -72,6 +72,7 @@ def _one_after_the_other(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
         if min(map(min, sides)) < 0:
             return False
     apart = max(sides[0]) < min(sides[1]) or max(sides[1]) < min(sides[0])
+    apart = apart and not at_once(pd.concat([top, bottom]), np.repeat([0, 1], [len(top), len(bottom)]))
     return bool(apart) and 2 / math.comb(len(top) + len(bottom), len(top)) < _BY_CHANCE
 
 

@@ -24,6 +24,7 @@ _TALL = 1_000  # runs whose factors are compared one after the other: all at onc
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
 ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
 IN_ORDER = f"{ONE_AFTER_ANOTHER}, and nothing says that this was one session"
+AT_ONCE = "its sides ran at the same time, as jobs that may disturb each other"
 SAME_FIRST = "in each pair, or in nearly each, the same side was run first"
 OTHER_SYSTEMS = "each run is another system, so that its sides may differ in more than is compared"
 OTHER_HOURS = "its sides were run at different times of day"
@@ -31,6 +32,7 @@ OTHER_HOURS = "its sides were run at different times of day"
 LIMITED = {
     ONE_AFTER_ANOTHER: ("in that session", "in that session only", "not in that session"),
     IN_ORDER: ("in that order of runs", "in that order of runs only", "not in that order of runs"),
+    AT_ONCE: ("in runs at the same time", "in runs at the same time only", "not in runs at the same time"),
     SAME_FIRST: ("in that order of runs", "in that order of runs only", "not in that order of runs"),
     OTHER_HOURS: ("at those times of day", "at those times of day only", "not at those times of day"),
     UNKNOWN_ORDER: (
@@ -210,6 +212,30 @@ def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
     places = np.empty(len(part))
     places[np.lexsort((order, when))] = np.arange(len(part))
     return places
+
+
+def at_once(runs: pd.DataFrame, sides: NDArray[Any]) -> bool:
+    """Tell whether half of the runs or more ran at the same time as one of another side, by their clocks.
+
+    `sides` has the side of each run, shape (n,). A date without a time is no clock.
+    """
+    # Clocks of whole seconds: a run that follows within one did not run at the same time.
+    start, last = runs["start"].to_numpy("datetime64[ms]"), runs["elapsed"].to_numpy("f8") - 1
+    begin = start.astype("i8") / 1_000
+    if np.isnat(start).any() or (begin % (_DAY / 10**9) == 0).any() or not np.isfinite(last).all():
+        return False
+    end = begin + np.maximum(last, 0)
+
+    def met(own: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Count for each run those of `own` that had begun before its end and not ended at its start."""
+        found: NDArray[np.intp] = np.searchsorted(np.sort(begin[own]), end)
+        found -= np.searchsorted(np.sort(end[own]), begin, side="right")
+        return found
+
+    beside = np.zeros(len(runs), dtype=bool)
+    for side in set(sides):
+        beside[sides == side] = (met(sides != side) > 0)[sides == side]
+    return bool(beside.mean() >= 1 / 2)
 
 
 def days_said(estimate: Estimate) -> str:

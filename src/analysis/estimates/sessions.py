@@ -18,6 +18,7 @@ from analysis.base.models import OF_DRAWS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import in_pairs, pair_names
 from analysis.estimates.finding import (
+    AT_ONCE,
     DAY,
     IN_ORDER,
     ONE_AFTER_ANOTHER,
@@ -26,6 +27,7 @@ from analysis.estimates.finding import (
     SAME_FIRST,
     UNKNOWN_ORDER,
     Finding,
+    at_once,
     measuring_days,
     places_in_time,
 )
@@ -81,7 +83,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     parts = [part for _, part in own.groupby(by, sort=True)]
     kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
     if not kept:
-        return _one_after_another(own)
+        return _one_after_another(own, _codes(own[compare.factor]))
     return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
 
 
@@ -97,8 +99,10 @@ def _one_first(firsts: pd.Series) -> bool:
     return most == pairs or bool(binomtest(most, pairs).pvalue <= 2 * 0.5**_PAIRS)
 
 
-def _one_after_another(runs: pd.DataFrame) -> str:
+def _one_after_another(runs: pd.DataFrame, sides: Codes) -> str:
     """Name the limit of sides that did not alternate: only clocks tell that they were one session."""
+    if at_once(runs, sides):
+        return AT_ONCE
     one = runs["session"].nunique() == 1 and not runs["start"].isna().any()
     return ONE_AFTER_ANOTHER if one else IN_ORDER
 
@@ -179,7 +183,7 @@ def not_in_turn(*sides: pd.DataFrame) -> str:
         return UNKNOWN_ORDER
     order = _by_time(runs["run"].to_numpy(), found["when"], codes)
     kept = alternate(codes[order], found["session"][order])
-    return "" if kept else _one_after_another(runs.assign(**found))
+    return "" if kept else _one_after_another(runs.assign(**found), codes)
 
 
 def _at_all_hours(runs: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:
