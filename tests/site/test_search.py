@@ -125,6 +125,12 @@ QUERIES = [
     ("what does refuted mean", "docs/glossary.html#verdicts-on-runs"),
     ("confidence interval of the median", "docs/statistics.html#medians-ratios-and-their-intervals"),
     ("new parser for my application output", "docs/extend.html#add-a-format"),
+    ("cost of electricity", "index.html#openatom2010-pwr-3200-vs-10gige"),
+    ("clock of node wrong", "docs/measure.html#a-node-with-a-wrong-clock"),
+    ("how to share a job between runs", "docs/measure.html#runs-that-share-a-job-with-runs_per_job"),
+    ("runs_per_job", "docs/measure.html#runs-that-share-a-job-with-runs_per_job"),
+    ("concurrent_jobs", "docs/reference/configuration.html#factors"),
+    ("why was my run excluded", "docs/how-to.html#why-is-a-run-excluded"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
@@ -137,6 +143,7 @@ NEAREST = [
     ("strong scaling OpenFOAM", "openfoam-scaling.html"),
     ("Singularity containers slow down", "docs/measure.html"),
     ("half populated nodes", "vasp-placement.html"),
+    ("how do I import results of hpcbench", "docs/import.html"),
     ("air-gapped install", "docs/how-to.html#install-without-a-network"),
 ]
 

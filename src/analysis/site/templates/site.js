@@ -24,8 +24,10 @@
       .replace(/(\d)\s*(?:gbe|gbit(?:\/s)?|gbps|gigabit(?: ethernet)?)(?!\p{L})/gu, "$1gbe")
       .match(/[\p{L}\d]+(?:[.,]\d+)*%?/gu) || [];
   const spaced = (text) => ` ${words(text).join(" ")} `;
-  // LS-DYNA is also sought as lsdyna.
-  const joined = (text) => (text.match(/\p{L}{2,}-\p{L}{2,}/gu) || []).map((one) => one.replace("-", "").toLowerCase());
+  // LS-DYNA is also sought as lsdyna, and a name of a file such as runs_per_job is a word.
+  const NAMES = /[\p{L}\d]+(?:_[\p{L}\d]+)+/gu;
+  const whole = (name) => name.replace(/[-_]/g, "").toLowerCase();
+  const joined = (text) => [...(text.match(/\p{L}{2,}-\p{L}{2,}/gu) || []), ...(text.match(NAMES) || [])].map(whole);
 
   // What is left of a word without its ending: measures, measured, measuring and measurement are one. A short
   // rest is no stem: "string" is no "str". Each spelling of -ise counts.
@@ -149,7 +151,7 @@
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
     ("a an and are as at be best better between by can could do does enough every fast faster fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of on one or overhead per performance s should slow slower solution spend spent t take takes than that the there to two use using versus vs want we what when which with worth would you")
+      " most much my need needs of on one or overhead per performance s should slow slower solution spend spent t take takes than that the there to two use using versus vs want was we were what when which with worth would you")
       .split(" ")
   );
   const ASKING = new Set("how which what why is are do does did should can a an the of".split(" "));
@@ -182,18 +184,22 @@
   };
 
   const find = (question, most = 15) => {
-    const typed = words(question);
+    const typed = words(question.replace(NAMES, (name) => (index.vocabulary.has(whole(name)) ? whole(name) : name)));
     // "archer 2" is archer2 where that is a word.
     const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.vocabulary.has(typed[i] + typed[i + 1]);
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
     const meaning = /^\s*what (is|are|do|does) /i.test(question); // of a word: the glossary says it
     const telling = said.filter((word) => !COMMON.has(word) && !(meaning && /^means?$/.test(word)));
     const sought = telling.length ? telling : said;
-    const asked = sought.map((word) => forms(NETWORKS.test(word) ? "interconnect" : word));
+    // Of "cost of electricity" the word cost is hardly also the electricity, though one can mean the other.
+    const stems = sought.map(stem);
+    const elsewhere = (word, i) => stem(word) !== stems[i] && stems.includes(stem(word));
+    const lessened = (word, i) => forms(word).map(([one, weight]) => [one, elsewhere(one, i) ? 0.25 * weight : weight]);
+    const asked = sought.map((word, i) => lessened(NETWORKS.test(word) ? "interconnect" : word, i));
     // Nearly everything here is about jobs: an entry without the word lacks little, and without a rare word much.
     // Dual and single tell what of only by their noun: a dual socket is no dual rank.
     const number = (word) => /^(single|dual)$/.test(word);
-    const share = sought.map((word) => (/^(job|run|benchmark)s?$/.test(word) ? 0.25 : number(word) ? 0.3 : 1));
+    const share = sought.map((word) => (/^(job|run|benchmark|result)s?$/.test(word) ? 0.25 : number(word) ? 0.3 : 1));
     const rare = asked.map((one, i) => share[i] * Math.max(0, ...one.map(([, weight]) => weight)));
     const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
     const needed = sum(share);
