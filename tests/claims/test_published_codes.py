@@ -125,7 +125,9 @@ def test_evaluate__more_nodes_with_vasp_by_hand(told: dict[str, Verdict]) -> Non
     ]
     assert (len(curves), len(steps), all(steps)) == (5, 13, True)
     found = told["openatom2010-ic-ib-scales-with-size"]
-    assert (found.estimate, found.n) == (1.0, len(curves))
+    # Of one curve, tau-b of its runs is 0.80: five repeats on 8 nodes are ties of their level.
+    assert (found.estimate, found.low, found.high, found.n) == (1, 1, 1, len(curves))
+    assert "Kendall's tau 1, all 5 curves alike" in found.sentence
     assert found.verdict == "in runs at the same time only"
 
 

@@ -172,6 +172,8 @@ def test_matched__trends_of_curves_are_combined() -> None:
     (one,) = matched(asked, curves, ("cluster",))
     assert one.chance == pytest.approx(2 * 0.00891, abs=1e-4)
     assert (one.estimate.low, one.estimate.high, one.estimate.n) == (1, 1, 6)
+    repeated = [replace(curves[0], estimate=replace(flat, value=0.8), middle=1.0), *curves[1:]]
+    assert matched(asked, repeated, ("cluster",))[0].estimate.low == 1
     falling = [replace(curves[0], estimate=replace(curves[0].estimate, value=-1.0)), *curves[1:]]
     (other,) = matched(asked, falling, ("cluster",))
     assert other.chance is not None

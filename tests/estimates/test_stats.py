@@ -367,6 +367,15 @@ def test_trend__runs_change_places_within_their_day() -> None:
     assert differences.trend(levels, values, [1, 2, 1, 2, 1, 2])[1] == pytest.approx(2 / 36)
 
 
+def test_tau_of_medians__of_a_curve_that_rises_at_each_step_is_one() -> None:
+    levels = [[1.0], [2.0], [4.0], [8.0, 8.1, 8.2, 7.9, 8.3]]
+    runs = [value for one in levels for value in one]
+    assert differences.trend([0, 1, 2, *[3] * 5], runs)[0].value == pytest.approx((18 / 28) ** 0.5)  # 10 ties
+    assert differences.tau_of_medians(levels) == 1
+    assert differences.tau_of_medians([*levels, [0.5, 9.0, 7.0]]) == 0.8  # one pair of ten in the other order
+    assert differences.tau_of_medians([[1.0, 3.0], [2.0]]) == 0
+
+
 @pytest.mark.parametrize(("levels", "days"), [(2, 2), (3, 2), (3, 3), (4, 2), (4, 3)])
 def test_trend__what_a_day_does_to_a_level_seldom_looks_like_a_trend(levels: int, days: int) -> None:
     """Levels are alike over all days; a day shifts each by 10 %, in all its runs: up to 47 % were clear."""

@@ -15,7 +15,7 @@ the same statistic of the runs rearranged. Nothing is taken to be normal. There 
 import itertools
 import math
 import operator
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -204,6 +204,16 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
     # Draws with ties can all lie to one side of the estimate; the interval then reaches back to it.
     low, high = min(float(ends[0]), value), max(float(ends[1]), value)
     return Estimate(value, low, high, len(x), days=known), p
+
+
+def tau_of_medians(levels: Iterable[ArrayLike]) -> float:
+    """Return Kendall's tau of the medians of levels: 1 if each is above all before, however many its runs.
+
+    Of the runs, which are ties of their level, tau-b of a curve that rises at each step is below 1.
+    """
+    medians = [float(np.median(np.asarray(one))) for one in levels]
+    found = float(distributions.kendalltau(range(len(medians)), medians).statistic)
+    return round(found, 12) if np.isfinite(found) else 0.0  # all medians are one
 
 
 def _by_day(levels: Array, values: Array, days: Array) -> tuple[Array, Array, Array]:

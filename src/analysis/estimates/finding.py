@@ -99,10 +99,11 @@ class Finding:
     `compared` names the two sides and what both have in common; `arithmetic` is the calculation; `base` has
     the value, unit and name of the baseline. `steps` are the ratios of the steps of an order or a saturation,
     of the `strata` of a crossover, or at the lower and upper end of an interaction. `chance` is the p-value
-    of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
-    claimed one. `stratum` has the factors in which all runs agree. `confounded` is what else differs between
-    all runs of the two sides; `remarks` are a drift and the like. `session`
-    states why a comparison has no full word (a key of `LIMITED`), empty if its sides were interleaved.
+    of a trend, `middle` Kendall's tau of the medians of its levels. `members` is the set that was found;
+    `unequal` names the runs whose set differs from the claimed one. `stratum` has the factors in which all
+    runs agree. `confounded` is what else differs between all runs of the two sides; `remarks` are a drift and
+    the like. `session` states why a comparison has no full word (a key of `LIMITED`), empty if its sides were
+    interleaved.
     """
 
     estimate: Estimate
@@ -113,6 +114,7 @@ class Finding:
     equivalence: stats.Equivalence | None = None
     steps: tuple[Estimate, ...] = ()
     chance: float | None = None
+    middle: float | None = None
     session: str = ""
     members: frozenset[Level] | None = None
     unequal: tuple[str, ...] = field(default=())

@@ -48,7 +48,7 @@ def matched(question: Question, found: Sequence[Finding], factors: Sequence[str]
 
 def _one(question: Question, group: Sequence[Finding], factors: Sequence[str]) -> Finding:
     _apart(group)
-    values = sorted(one.estimate.value for one in group)
+    values = sorted(one.estimate.value if one.middle is None else one.middle for one in group)
     which = EXTREMES.get(question.aggregate, "median")
     listed = ", ".join(f"{value:.3g}" for value in values[:_SHOWN])
     more = f" to {values[-1]:.3g}" if len(values) > _SHOWN else ""
@@ -65,6 +65,7 @@ def _one(question: Question, group: Sequence[Finding], factors: Sequence[str]) -
         base=None,
         equivalence=_equivalence(values, question.margin) if question.quantity == "equality" else None,
         steps=(),
+        middle=None,
         chance=_chance(group),
         stratum={name: level for name, level in first.stratum.items() if name not in factors},
         confounded=next((one.confounded for one in group if one.confounded), None),

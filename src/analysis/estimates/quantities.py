@@ -1,8 +1,8 @@
 """Quantities: from a question and a campaign to estimates, one for each stratum.
 
-A stratum is a group of runs that differ in nothing but the compared factor (and what follows from
-it). Several strata mean that the campaign varies something the question does not speak of; then each
-is estimated by itself and the question's ``aggregate`` says whether all must agree or the best counts.
+A stratum is a group of runs that differ in nothing but the compared factor (and what follows from it).
+Several strata mean that the campaign varies something the question does not speak of; then each is estimated
+by itself and the question's ``aggregate`` says whether all must agree or the best counts.
 
 A new one is a function from question and campaign to findings, a `Quantity` in `QUANTITIES`, and the rule
 by which its findings are judged (`analysis.claims.rules`).
@@ -21,7 +21,7 @@ from analysis.estimates import cost, sessions, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.conditions import on_other_days, remarks
 from analysis.estimates.confounding import confounded
-from analysis.estimates.differences import MARGIN, equality, ratio_of, trend
+from analysis.estimates.differences import MARGIN, equality, ratio_of, tau_of_medians, trend
 from analysis.estimates.family import among
 from analysis.estimates.finding import (
     Confounded,
@@ -237,18 +237,19 @@ def _any(compare: Comparison, one: Groups) -> Confounded | None:
     return next(filter(None, steps), None)
 
 
+def _medians(names: list[str], parts: tuple[pd.DataFrame, ...]) -> list[str]:
+    return [f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)]
+
+
 def _ordering(
     question: Question, compare: Comparison, parts: tuple[pd.DataFrame, ...], names: list[str]
 ) -> Finding:
     """Estimate each step of an order, best first; the weakest decides whether the order stands."""
     steps = tuple(faster(question, a, b)[0] for a, b in itertools.pairwise(parts))
-    medians = "; ".join(
-        f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)
-    )
     return Finding(
         min(steps, key=lambda step: step.value),
         compared=f"{' > '.join(names)}; {common(*parts)}",
-        arithmetic=medians + uncertainty.note(question.variable, *parts),
+        arithmetic="; ".join(_medians(names, parts)) + uncertainty.note(question.variable, *parts),
         runs=runs_of(*parts),
         base=base_of(question, parts[-1], names[-1]),
         steps=steps,
@@ -260,9 +261,7 @@ def _trend(
 ) -> Finding:
     position = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     values = np.concatenate([part["value"].to_numpy() for part in parts])
-    medians = ", ".join(
-        f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)
-    )
+    medians = ", ".join(_medians(names, parts))
     estimate, chance = trend(position, values, np.concatenate([measuring_days(part) for part in parts]))
     return Finding(
         estimate,
@@ -270,6 +269,7 @@ def _trend(
         arithmetic=f"Kendall's tau over {len(values)} runs, p = {chance:.2g} by permutation; {medians}",
         runs=runs_of(*parts),
         chance=chance,
+        middle=tau_of_medians(part["value"] for part in parts),
     )
 
 

@@ -89,4 +89,5 @@ def trend(answer: Answer) -> str:
     text = f"{what} {way} {ends}" if clear else f"{what} has no clear trend {ends}"
     # Of a few runs in perfect order nothing scatters, and that is no certainty.
     sure = f"p = {chance:.2g}" if sure == "exact" else sure
+    sure = sure.replace(" runs ", " curves ") if finding.middle is None else sure
     return f"{text} {answer.place} (Kendall's tau {value}, {sure})"
