@@ -153,10 +153,33 @@ def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:
     assert got.arithmetic.endswith("; by days 2; over 6 days, each of which counts once")
     got = verdict(ask(tmp_path), campaign([*fast, *runs(days[:5], slow[:5], "b")]))
     assert got.arithmetic.endswith(
-        "; both sides ran on 4 days, and 2 runs of other days are left out: few to stand for other days"
+        "; both sides ran on 4 days, and 2 other runs are left out: few to stand for other days"
     )
     # Five runs a side are left, whose middle ones are 20 and half of it: the ratio is that of what is shown.
     assert got.arithmetic.startswith("20 (n 5) / 10 (n 5) = 2; ")
+
+
+def test_days__one_that_both_sides_share_is_that_day_alone(tmp_path: Path) -> None:
+    """A quarter of each side is of a day of its own; the rest have medians 1 and 2, all 1.015 and 2.03."""
+    first, middle = "2026-03-01T10:00", float(np.median(SIX))
+    sides = [
+        runs([first] * 6 + [f"2026-03-0{own}T10:00"] * 2, [*scale * SIX, 1.04 * scale, 1.05 * scale], mpi)
+        for own, scale, mpi in ((2, 1, "a"), (3, 2, "b"))
+    ]
+    got = verdict(ask(tmp_path), campaign([*sides[0], *sides[1]]))
+    left = "both sides ran on 1 day, and 4 other runs are left out: between days is not covered"
+    assert got.arithmetic == f"{2 * middle:.4g} (n 6) / {middle:.4g} (n 6) = 2; {left}"
+    assert (got.verdict, got.days, got.estimate) == ("holds", 1, pytest.approx(2.0))
+    assert got.base["value"] == pytest.approx(2 * middle)
+
+
+def test_days__a_run_without_one_is_left_out_and_does_not_hide_that_sides_ran_on_others(
+    tmp_path: Path,
+) -> None:
+    first, second = ["2026-03-01T10:00"] * 5, ["2026-03-02T10:00"] * 6
+    dated = [*runs([*first, "NaT"], list(SIX), "a"), *runs(second, list(2 * SIX), "b")]
+    got = verdict(ask(tmp_path), campaign(dated))
+    assert got.reason == "these runs cannot tell whether the MPI library or the day is the cause"
 
 
 def test_days__a_few_are_said_with_what_they_cover(tmp_path: Path) -> None:

@@ -134,6 +134,9 @@ def test_in_pairs__runs_of_one_job_pair_by_repeat_if_each_pair_is_over_before_th
         (["7:2", "8:4", "8:2"], [1, 2, 3], "n1"),  # in another job
         (["7:6", "7:5", "8:2"], [1, 2, 3], "n1"),  # the first is not over as the second begins
         (["7:2", "7:3", "8:2"], [1, 2, 3], "n2"),  # the job was started again elsewhere
+        (["7:4", "7:5", "8:2"], [1, 2, 3], "n1"),  # one turn is in both pairs
+        (["7:2", "7:x", "8:2"], [1, 2, 3], "n1"),  # no turns of ours
+        (["7:2", "7:", "8:2"], [1, 2, 3], "n1"),
     ],
 )
 def test_in_pairs__others_of_a_shared_job_are_none(
@@ -141,6 +144,13 @@ def test_in_pairs__others_of_a_shared_job_are_none(
 ) -> None:
     top = shared(["7:1", "7:4", "8:1"], [1, 2, 3])
     assert not differences.in_pairs(top, shared(turns, repeats, nodes))
+
+
+def test_p_of_difference__runs_without_a_day_change_places_among_themselves() -> None:
+    top, bottom = [1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]
+    undated = [runs(side).assign(day=[1, 1, -1, -1]) for side in (top, bottom)]
+    two = [runs(side).assign(day=[1, 1, 2, 2]) for side in (top, bottom)]
+    assert differences.p_of_difference(*undated) == differences.p_of_difference(*two)
 
 
 def test_p_of_difference__of_few_runs_is_that_of_all_rank_sums() -> None:

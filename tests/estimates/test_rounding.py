@@ -104,6 +104,9 @@ def test_rounding__takes_its_part_of_a_margin() -> None:
     assert uncertainty.margin_left("application_time", 0.05, *runs) == pytest.approx(0.0416769, abs=1e-6)
     assert uncertainty.margin_left("elapsed", 0.05, *runs) == 0.05
     assert uncertainty.margin_left("application_time", 0.004, *runs) == 0  # nothing is left
+    zero = runs[1].assign(value=0.0)  # which has no ratio that readings could move
+    assert uncertainty.margin_left("application_time", 0.05, runs[0], zero) == 0.05
+    assert uncertainty.margin_left("application_time", 0.05, zero, runs[0]) == 0.05
     half = runs[1].assign(value=50.0, figure_of_merit=50.0)
     # 0.0028868 of 100 s and 1 - 50 / 50.288675 = 0.0057404 of 50 s, together 0.0064253 of their ratio;
     # 1.959964 times that is 0.0125935: 1.05 / 1.0125935 - 1

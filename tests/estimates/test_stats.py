@@ -12,6 +12,7 @@ from scipy.stats import binomtest, kendalltau, mannwhitneyu, permutation_test
 
 from analysis.base import orders
 from analysis.estimates import differences, family, intervals, stats
+from analysis.estimates.finding import days_said
 
 # HPCG ratings of six runs each, as they stand in the result files of vm-hpcg.
 NX16 = [8.8586, 8.8201, 8.7001, 9.0618, 8.7583, 8.8384]
@@ -183,8 +184,42 @@ def test_days__of_one_day_it_is_the_interval_of_the_runs() -> None:
     found = stats.ratio_of_medians(NX16, NX104, ([3] * 6, [3] * 6))
     alone = stats.ratio_of_medians(NX16, NX104)
     assert (found.low, found.high, found.days, alone.days) == (alone.low, alone.high, (1,), ())
-    unknown = stats.ratio_of_medians(NX16, NX104, ([3] * 6, [3] * 5 + [stats.NO_DAY]))
-    assert unknown == alone
+    assert stats.ratio_of_medians(NX16, NX104, ([stats.NO_DAY] * 6,) * 2) == alone
+
+
+def test_days__a_run_without_one_makes_no_comparison_surer() -> None:
+    nowhere = stats.NO_DAY
+    left = stats.ratio_of_medians(NX16, [*NX104, 99.0], ([3] * 6, [3] * 6 + [nowhere]))
+    alone = stats.ratio_of_medians(NX16, NX104)
+    assert (left.value, left.low, left.high) == (alone.value, alone.low, alone.high)
+    assert (left.n_baseline, left.days, left.beside) == (6, (1,), 1)
+    # More than a quarter could be of days of their own, as runs of other days that are known.
+    many = stats.ratio_of_medians(NX16, [*NX104, 9.0, 9.0, 9.0], ([3] * 6, [3] * 6 + [nowhere] * 3))
+    assert (many.bounded, many.level, many.days, many.beside) == (False, 0.0, (1,), 3)
+    # x on day 1, but for one run without a date, y on day 2.
+    apart = stats.ratio_of_medians(NX16, NX104, ([1] * 5 + [nowhere], [2] * 6))
+    assert (apart.settles, apart.days, apart.beside) == (False, (1, 1), 1)
+    between = stats.ratio_between_days(NX16, NX104, ([1] * 5 + [nowhere], [2] * 6))
+    plain = stats.ratio_of_medians(NX16[:5], NX104)
+    assert (between.low, between.high, between.days) == (plain.low, plain.high, (0,))
+    assert between.beside == 1
+    # A whole side without dates could be of another day.
+    assert not stats.ratio_of_medians(NX16, NX104, ([1] * 6, [nowhere] * 6)).settles
+    assert stats.ratio_between_days(NX16, NX104, ([1] * 6, [nowhere] * 6)) == alone
+    one = stats.median([*NX16, 99.0], [3] * 6 + [nowhere])
+    assert (one.value, one.days, one.beside) == (stats.median(NX16).value, (1,), 1)
+
+
+@pytest.mark.parametrize("away", [1, 2])
+def test_days__one_common_day_is_that_day_alone_and_says_nothing_of_others(away: int) -> None:
+    """Up to a quarter of each side on a day of its own: the finding is that of the six runs of day 1."""
+    found = stats.ratio_of_medians(
+        [*NX16, *[99.0] * away], [*NX104, *[1.0] * away], ([1] * 6 + [2] * away, [1] * 6 + [3] * away)
+    )
+    alone = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1] * 6))
+    assert (found.value, found.low, found.high, found.days) == (alone.value, alone.low, alone.high, (1,))
+    left = f"both sides ran on 1 day, and {2 * away} other runs are left out"
+    assert days_said(found) == f"{left}: between days is not covered"
 
 
 def test_days__runs_of_days_that_one_side_has_not() -> None:
@@ -210,6 +245,11 @@ def test_days__a_side_that_ran_mostly_on_a_day_of_its_own_shares_none() -> None:
     assert (mostly.days, mostly.bounded) == ((1, 2), False)
     more = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 1, 1, 2, 2]))
     assert (more.days, more.bounded, more.beside) == ((1, 2), False, 0)
+    # Of two common days, half of a side's runs elsewhere are too many.
+    half = stats.ratio_of_medians(NX16 + NX16, NX104, ([1] * 3 + [2] * 3 + [3] * 6, [1] * 3 + [2] * 3))
+    assert (half.days, half.level) == ((3, 2), 0.5)
+    less = stats.ratio_of_medians(NX16 + NX16, NX104, ([1] * 3 + [2] * 4 + [3] * 5, [1] * 3 + [2] * 3))
+    assert (less.days, less.beside) == ((2,), 5)
     quarter = stats.ratio_of_medians(NX16, [*NX104, 9.0, 9.0], ([1] * 6, [1] * 6 + [2, 3]))
     assert (quarter.days, quarter.bounded, quarter.beside) == ((1,), True, 2)
 
@@ -244,12 +284,43 @@ def test_ratio_of_medians__of_a_baseline_of_zeros_is_no_number_and_settles_nothi
     found = stats.ratio_of_medians(NX16 + NX16, [0.0] * 6 + NX104, (day, day))
     assert found.value == pytest.approx(np.median(NX16) / (5.6 / 2))
     assert not found.bounded
-    assert not found.settles
+    assert (found.settles, found.level) == (False, 0.0)
     assert stats.ratio_of_medians(NX16, [0.0] * 6).value == math.inf
     assert not stats.ratio_of_medians(NX16, [0.0] * 6).bounded
     # A zero in one day of six leaves the other end.
     of_days = stats.ratio_of_medians([2.0] * 6, [0.0, 1, 1, 1, 1, 1], ([1, 2, 3, 4, 5, 6],) * 2)
     assert (of_days.value, of_days.low, of_days.high, of_days.settles) == (2.0, 2.0, math.inf, False)
+
+
+def test_ratio_of_medians__of_values_above_zero_lies_above_zero() -> None:
+    day = [1] * 6 + [2] * 6
+    zero = stats.ratio_of_medians([0.0] * 6 + [2.0] * 6, [1.0] * 12, (day, day))
+    assert (zero.value, zero.bounded, zero.settles) == (1.0, False, False)
+    # Values 0, 0, 4, 4, 4, 4 by 0.5 to 1.5: squares of the distances would end below zero.
+    low = stats.ratio_of_medians([0.0, 0, 4, 4, 4, 4], [0.5, 0.5, 1, 1, 1.5, 1.5])
+    assert (low.value, low.low, low.at(0.99).low) == (4.0, 0.0, 0.0)
+    assert stats.ratio_of_medians([-1.0, 0, 4, 4, 4, 4], [0.5, 0.5, 1, 1, 1.5, 1.5]).low < 0
+
+
+def test_ratio_of_medians__a_day_of_zeros_on_both_sides_is_left_out() -> None:
+    """On five of six days the ratio is 2, on the sixth it is 0 / 0."""
+    day = np.repeat(range(6), 2)
+    x, y = np.where(day == 5, 0.0, 2.0), np.where(day == 5, 0.0, 1.0)
+    found = stats.ratio_of_medians(x, y, (day, day))
+    assert (found.value, found.low, found.high) == (2.0, 2.0, 2.0)
+    assert (found.days, found.n, found.beside) == ((5,), 10, 4)
+    assert not stats.ratio_of_medians([0.0] * 6, [0.0] * 6, ([1, 1, 1, 2, 2, 2],) * 2).bounded
+
+
+def test_of_medians__three_groups_that_share_no_day_count_their_days() -> None:
+    days = [np.repeat(range(at, at + 2), 6) for at in (0, 2, 4)]
+    found = stats.of_medians(lambda a, b, c: a * b / c, *[np.arange(1.0, 13)] * 3, days=days)
+    assert (found.days, found.settles) == ((2, 2, 2), False)
+
+
+def test_estimate__an_interval_that_is_cut_holds_its_value() -> None:
+    cut = stats.Estimate(105.5, 104.0, 107.0, 6).within(0.0, 100.0)
+    assert (cut.low, cut.value, cut.high) == (100.0, 105.5, 105.5)
 
 
 def test_days__sides_that_share_a_few_of_many_count_their_own() -> None:
@@ -357,6 +428,12 @@ def test_trend__chance_is_what_scipy_finds_by_trying_all_orders() -> None:
         alternative="greater", vectorized=False, n_resamples=np.inf,
     )  # fmt: skip
     assert differences.trend(levels, values)[1] == pytest.approx(scipys.pvalue)
+
+
+def test_trend__a_run_without_a_day_makes_it_no_surer() -> None:
+    levels, values, days = [1, 1, 2, 2, 3, 3], [1.0, 2, 3, 4, 5, 6], [1, 2, 1, 2, 1, 2]
+    more = differences.trend([*levels, 3], [*values, 7.0], [*days, stats.NO_DAY])
+    assert more == differences.trend(levels, values, days)
 
 
 def test_trend__runs_change_places_within_their_day() -> None:

@@ -35,8 +35,8 @@ def on_other_days(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
 
     Sides of six days or more each, mixed in time, are compared day by day.
     """
-    days = [measuring_days(part) for part in (top, bottom)]
-    if any((one == NO_DAY).any() for one in days) or not _apart(*([[day] for day in one] for one in days)):
+    days = [one[one != NO_DAY] for one in map(measuring_days, (top, bottom))]
+    if not all(map(len, days)) or not _apart(*([[day] for day in one] for one in days)):
         return False
     many = all(covers_days(len(set(one))) for one in days)
     return not many or max(days[0]) < min(days[1]) or max(days[1]) < min(days[0])

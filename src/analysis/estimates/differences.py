@@ -75,9 +75,9 @@ def ratio_of(
 def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """Return both sides by pair if two or more pairs shared their nodes, so that these cancel; else None.
 
-    A pair is a job that ran each side once or, of a job that several runs share, a repeat of each side, one
-    right after the other: such a job measures a repeat of all before the next. Each side has its ``day``, in
-    one order of pairs. Each batch system begins with job 1, and does so again when it is set up anew. A
+    A pair is a job that ran each side once or, of a job that several runs share, a repeat of each side that
+    was over before the job's next pair began; other runs may lie within. Each side has its ``day``, in one
+    order of pairs. Each batch system begins with job 1, and does so again when it is set up anew. A
     number is one job only in one campaign, on one cluster and on one day, or the next.
     """
     if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
@@ -108,6 +108,8 @@ def _in_turns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     parts = [part["job_id"].astype(str).str.partition(":") for part in (one, other)]
     if not len(one):
         return True
+    if not all(part[2].str.fullmatch("[0-9]{1,9}").all() for part in parts):
+        return False
     turns = pd.concat([part[2].astype(int) for part in parts], axis=1)
     found = pd.DataFrame({"job": parts[0][0], "first": turns.min(axis=1), "last": turns.max(axis=1)})
     found = found.sort_values(["job", "first"])
@@ -169,9 +171,8 @@ def _of_medians(sides: Sequence[Array]) -> Array:
 
 
 def _blocks(*parts: pd.DataFrame) -> Array:
-    """Return the day of each run, within which it can change places; all are one if a day is not known."""
-    days = np.concatenate([measuring_days(part) for part in parts])
-    return np.zeros(len(days)) if (days == NO_DAY).any() else days.astype("f8")
+    """Return the day of each run, within which it can change places; runs without one are of one block."""
+    return np.concatenate([measuring_days(part) for part in parts]).astype("f8")
 
 
 # ---- groups along an ordered factor
@@ -184,13 +185,15 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
     difference" (`chance`); over several days that of the medians of each level and day, as what a day does to
     one level is in all its runs. The interval's bootstrap (999 resamples) draws within each level, because
     the levels were chosen, not sampled; it knows of no run that another order would have, so a trend needs
-    both. No interval below six runs or two runs per level.
+    both. No interval below six runs or two runs per level. Runs without a day are left out if others have
+    one.
     """
     x, y = np.asarray(levels, dtype="f8"), np.asarray(values, dtype="f8")
     keep = np.isfinite(x) & np.isfinite(y)
-    day = np.zeros(len(x)) if days is None else np.asarray(days, dtype="f8")
+    day = np.full(len(x), NO_DAY) if days is None else np.asarray(days)
+    keep &= (day != NO_DAY) | (day == NO_DAY).all()
     x, y, day = x[keep], y[keep], day[keep]
-    known = () if days is None or (day == NO_DAY).any() else (len(set(day)),)
+    known = () if (day == NO_DAY).all() else (len(set(day)),)
     if len(x) < 2 or np.ptp(x) == 0:
         return Estimate(np.nan, np.nan, np.nan, len(x), level=0.0, days=known), 1.0
     value = float(distributions.kendalltau(x, y).statistic)

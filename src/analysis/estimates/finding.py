@@ -245,22 +245,21 @@ def days_said(estimate: Estimate) -> str:
     days, beside = estimate.days, estimate.beside
     if not days:
         return ""
+    left = f", and {beside} other run{'s are' if beside > 1 else ' is'} left out" * (beside > 0)
     if len(days) > 1:
-        return (
-            f"the sides have {' and '.join(map(str, days))} days, not the same ones: a day stands for a run"
-        )
-    left = f", and {beside} run{'s' * (beside > 1)} of other days {'are' if beside > 1 else 'is'} left out"
-    left *= beside > 0
+        each = " and ".join(map(str, days))
+        return f"the sides have {each} days, not the same ones: a day stands for a run{left}"
     if estimate.by_days:
         return f"over {days[0]} days, each of which counts once{left}"
     if days[0] == 1 and not beside:
         return "all runs are from one day: between days is not covered"
     if not days[0]:
-        return "the groups share no day: between days is not covered"
+        return f"the groups share no day{left}: between days is not covered"
     covered = "few to stand for other days" if days[0] > 1 else "between days is not covered"
     runs = f"all runs are from {days[0]} days"
     if beside:
-        runs = f"both sides ran on {days[0]} day{'s' * (days[0] > 1)}{left}"
+        who = "the runs are from" if estimate.n_baseline is None else "both sides ran on"
+        runs = f"{who} {days[0]} day{'s' * (days[0] > 1)}{left}"
     return f"{runs}: {covered}"
 
 

@@ -46,7 +46,8 @@ class Spec:
     `timing`: it rests on times, which oversubscribed runs cannot give; `profile`: on an MPI profile. Less is
     better for times and the like: then "faster" means a smaller value. `exact`: what a program does or
     prints by its construction, so that repeats cannot scatter and one run is enough. `unit` is empty where
-    it depends on the application. `share` tells that a value without a unit is a part of 1.
+    it depends on the application. `share` tells that a value without a unit is a part of 1; `capped`, that a
+    percentage is of a whole.
     """
 
     compute: Measure
@@ -56,11 +57,12 @@ class Spec:
     exact: bool = False
     unit: str = ""
     share: bool = False
+    capped: bool = True
 
     @property
     def most(self) -> float:
         """The whole that a share is a part of, the most that it can be; infinite for anything else."""
-        return 1.0 if self.share else 100.0 if self.unit == "%" else np.inf
+        return 1.0 if self.share else 100.0 if self.unit == "%" and self.capped else np.inf
 
 
 MEASURES: dict[str, Spec] = {}
@@ -74,7 +76,7 @@ def rows_of(campaign: Campaign, group: str, runs: pd.DataFrame) -> pd.DataFrame:
 
 def _measure(
     group: str = "runs", unit: str = "", *, timing: bool = True, less_is_better: bool = False,
-    exact: bool = False, each_rank: bool = False,
+    exact: bool = False, each_rank: bool = False, capped: bool = True,
 ) -> Callable[[Rows], Rows]:  # fmt: skip
     """Declare a measure of the rows of a table; `each_rank` divides what all ranks have by their number."""
 
@@ -89,7 +91,9 @@ def _measure(
             return found / runs.set_index("run")["ranks"].reindex(found.index) if each_rank else found
 
         profile = group in _OF_PROFILES
-        MEASURES[function.__name__] = Spec(compute, timing, profile, not less_is_better, exact, unit)
+        MEASURES[function.__name__] = Spec(
+            compute, timing, profile, not less_is_better, exact, unit, capped=capped
+        )
         return function
 
     return declare
@@ -180,7 +184,7 @@ def reduction_share(runs: pd.DataFrame, members: Members) -> pd.Series:
     return (100 * runs["reduction_time"] / runs["benchmark_time"]).set_axis(runs["run"])
 
 
-@_measure(unit="%")
+@_measure(unit="%", capped=False)  # a clock above the rated one is faster than the peak
 def peak_share(runs: pd.DataFrame, members: Members) -> pd.Series:
     """Figure of merit over the greatest rate of the machine, %: the efficiency of an HPL run."""
     if "peak" not in runs:

@@ -42,6 +42,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.ratios import (
     base_of,
     better_is_more,
+    counted,
     ends_in_margin,
     faster,
     median_of,
@@ -142,7 +143,7 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
         compared=f"{group_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
         arithmetic=text,
         runs=runs_of(treatment, baseline),
-        base=base_of(question, baseline, name),
+        base=base_of(question, counted(estimate, treatment, baseline)[1], name),
         equivalence=equivalence,
         stratum=group.stratum,
         confounded=confounded(compare, treatment, baseline),
@@ -404,9 +405,8 @@ def _level(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findi
     spec = MEASURES[question.variable]
     if spec.exact:
         found = frame["value"]
-        middle = Estimate(
-            float(found.median()), float(found.min()), float(found.max()), len(found), level=1.0
-        )
+        ends = float(found.min()), float(found.max())
+        middle = Estimate(float(found.median()), *ends, len(found), level=1.0)
         # One value where the quantity depends on nothing else; otherwise its whole range.
         return [Finding(middle, common(frame), f"every run: {listed(found)}", tuple(frame["run"]))]
     out = []

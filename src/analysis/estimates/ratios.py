@@ -13,7 +13,7 @@ from analysis.estimates.finding import measuring_days, median_text
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
 from analysis.estimates.question import Question
-from analysis.estimates.stats import Estimate
+from analysis.estimates.stats import NO_DAY, Estimate
 
 
 def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
@@ -58,13 +58,25 @@ def speed_of(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Esti
 
 def quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
     """Spell two medians and how their ratio follows from them: in one, or from that of each job or day."""
-    if ratio.beside and not ratio.by_days:  # runs that are left out are in no median
-        days = measuring_days(top), measuring_days(bottom)
-        top, bottom = top[np.isin(days[0], days[1])], bottom[np.isin(days[1], days[0])]
+    top, bottom = counted(ratio, top, bottom)
     medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
     if in_pairs(top, bottom):
         return f"{medians}; by pairs of one job{', by days' * ratio.by_days}"
     return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
+
+
+def counted(ratio: Estimate, top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the runs that a ratio is made of, without those that are left out for their day."""
+    if not ratio.beside or ratio.by_days:
+        return top, bottom
+    days = measuring_days(top), measuring_days(bottom)
+    sides = [{*one.tolist()} - {NO_DAY} for one in days]
+    shared = [
+        day
+        for day in sides[0] & sides[1] or sides[0] | sides[1]
+        if top["value"][days[0] == day].median() or bottom["value"][days[1] == day].median()  # not 0 / 0
+    ]
+    return top[np.isin(days[0], shared)], bottom[np.isin(days[1], shared)]
 
 
 def base_of(question: Question, part: pd.DataFrame, name: str) -> tuple[float, str, str]:

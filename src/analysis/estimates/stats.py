@@ -48,9 +48,9 @@ class Estimate:
     `n` counts the repeats behind it: of the treatment, where two groups are compared, and `n_baseline` the
     others. `level` is the least probability that the interval holds the truth, on the days it speaks of:
     `days` counts them, those of each group where a day stands for a repeat of one group, and is empty if they
-    are not known; `beside` counts the runs of days that not all groups have. `half_open` says that the data
-    bound the value on one side alone, and that the other end is infinite. `again` makes the estimate anew
-    with an interval of another level; what does not scatter has none.
+    are not known; `beside` counts the runs left out for their day (`of_medians`). `half_open` says that the
+    data bound the value on one side alone, and that the other end is infinite. `again` makes the estimate
+    anew with an interval of another level; what does not scatter has none.
     """
 
     value: float
@@ -100,12 +100,16 @@ class Estimate:
         return replace(self, value=function(self.value), low=ends[0], high=ends[1], again=again)
 
     def within(self, least: float, most: float) -> Estimate:
-        """Return the estimate with its interval cut to the values that there can be."""
+        """Return the estimate with its interval cut to the values that there can be, the value among them."""
         if not self.bounded:
             return self
         again = None if self.again is None else lambda level: self.at(level).within(least, most)
         low, high = (min(max(end, least), most) for end in (self.low, self.high))
-        return replace(self, low=low, high=high, again=again)
+        return replace(self, low=min(low, self.value), high=max(high, self.value), again=again)
+
+    def without_interval(self) -> Estimate:
+        """Return the value alone, which settles nothing."""
+        return replace(self, low=np.nan, high=np.nan, level=0.0, again=None)
 
     def p_above(self, bound: float) -> float:
         """Return the one-sided p-value of "no more than `bound`": where the interval just reaches it."""
@@ -142,8 +146,16 @@ def median(values: ArrayLike, days: ArrayLike | None = None) -> Estimate:
 def ratio_of_medians(
     treatment: ArrayLike, baseline: ArrayLike, days: tuple[ArrayLike, ArrayLike] | None = None
 ) -> Estimate:
-    """Estimate how many times the median of one group is that of another; never a mean of ratios."""
-    return of_medians(_quotient, treatment, baseline, days=days)
+    """Estimate how many times the median of one group is that of another; never a mean of ratios.
+
+    The ratio of values of which none is negative has no interval below zero.
+    """
+    return _from_zero(of_medians(_quotient, treatment, baseline, days=days), treatment, baseline)
+
+
+def _from_zero(ratio: Estimate, *groups: ArrayLike) -> Estimate:
+    negative = any((np.asarray(group, dtype="f8") < 0).any() for group in groups)
+    return ratio if negative else ratio.within(0.0, math.inf)
 
 
 def _quotient(x: Array, y: Array) -> Array:
@@ -158,18 +170,26 @@ def ratio_between_days(
     Values are finite, shapes (n,) and (m,), each with its day. The result is that of `ratio_of_medians` if
     that gives an interval. If the groups share no day, or most runs of one group are from a day that the
     other lacks, and there are too few days to replace runs, the interval is that of the runs, widened to
-    include the ratio of each day of one group to each day of the other. It then covers only these days.
+    include the ratio of each day of one group to each day of the other. It then covers only these days. If
+    no run of one group has a day, the interval is that of the runs.
     """
     found = ratio_of_medians(treatment, baseline, days)
-    if found.settles or len(found.days) < 2:
+    if found.settles or len(found.days) == 1:
         return found
-    groups = [np.asarray(group, dtype="f8") for group in (treatment, baseline)]
-    together = _of_runs(_quotient, groups, (0,))
-    if not together.bounded:
+    groups, labels = (
+        [np.asarray(group, dtype="f8") for group in (treatment, baseline)],
+        [*map(np.asarray, days)],
+    )
+    if found.days:
+        groups = [group[of != NO_DAY] for group, of in zip(groups, labels, strict=True)]
+        labels = [of[of != NO_DAY] for of in labels]
+    together = _from_zero(_of_runs(_quotient, groups, (0,) if found.days else ()), treatment, baseline)
+    if not together.bounded or not found.days:
         return together
+    together = replace(together, beside=found.beside)
     top, bottom = (
-        [np.median(group[np.asarray(of) == day]) for day in sorted(set(np.asarray(of).tolist()))]
-        for group, of in zip(groups, days, strict=True)
+        [np.median(group[of == day]) for day in sorted(set(of.tolist()))]
+        for group, of in zip(groups, labels, strict=True)
     )
     return _widened(together, [float(_at(_quotient, x, y)) for x in top for y in bottom], LEVEL)
 
@@ -188,7 +208,9 @@ def of_medians(
     Student's interval of their values: what a day does to one group alone is in all its runs. Runs of days
     that not all groups have are left out. If they are too many for that (`_elsewhere`), if the groups share
     no day, or if each has six or more days and they share fewer, a group has one repeat per day: its median.
-    More than two groups that share no day are only compared so if one of them has a single day.
+    Days on which the function is no number, 0 / 0, are left out, and so are runs without a day, which may be
+    of any: they count among those of other days. There is no interval if they are too many beside one day, if
+    only some groups have days, or if a ratio is zero on one of a few days.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
     kept = [np.isfinite(sample) for sample in samples]
@@ -196,8 +218,10 @@ def of_medians(
     labels = [np.asarray(day).ravel()[keep] for day, keep in zip(days, kept, strict=True)] if days else []
     if min(map(len, values)) == 0:
         return Estimate(np.nan, np.nan, np.nan, *_counts(values), level=0.0)
-    if not labels or any((label == NO_DAY).any() for label in labels):
+    if not any((label != NO_DAY).any() for label in labels):
         return _of_runs(function, values, ())
+    if not all((label != NO_DAY).any() for label in labels):
+        return _of_runs(function, values, ()).without_interval()
     return _of_days(function, values, labels)
 
 
@@ -267,39 +291,61 @@ def _combined(
 
 
 def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Sequence[Array]) -> Estimate:
-    each = [sorted(set(label.tolist())) for label in labels]
-    common = [day for day in each[0] if all(day in other for other in each[1:])]
-    if len({day for own in each for day in own}) == 1:
+    each = [sorted({*label.tolist()} - {NO_DAY}) for label in labels]
+    undated, one_day = any((label == NO_DAY).any() for label in labels), len(set().union(*each)) == 1
+    if one_day and not undated:
         return _of_runs(function, values, (1,))
+    by_day = {
+        day: float(_at(function, *_medians_of(day, values, labels)))
+        for day in each[0]
+        if all(day in other for other in each[1:])
+    }
+    void = [day for day, value in by_day.items() if math.isnan(value)]
+    if void and len(void) < len(by_day):
+        return _without(void, function, values, labels)
+    common, of_day = ([], []) if void else (list(by_day), list(by_day.values()))
     shared = [one[np.isin(label, common)] for one, label in zip(values, labels, strict=True)]
     beside = sum(map(len, values)) - sum(map(len, shared))
-    of_day = [
-        float(_at(function, *(np.median(one[of == day]) for one, of in zip(values, labels, strict=True))))
-        for day in common
-    ]
     if covers_days(len(common)):
-        by_day = _of_runs(np.asarray, [np.array(of_day)], (len(common),)).counted(*_counts(shared))
-        return replace(by_day, beside=beside)
-    fewest = min(map(len, each))
-    apart = not common and (len(each) == 2 or fewest == 1)
-    if covers_days(fewest) or apart or any(map(partial(_elsewhere, common), labels)):
+        found = _of_runs(np.asarray, [np.array(of_day)], (len(common),)).counted(*_counts(shared))
+        return replace(found, beside=beside)
+    few = not common or (len(values) > 1 and any(map(partial(_elsewhere, common), labels)))
+    if (few and not one_day) or covers_days(min(map(len, each))):
+        dated = [one[label != NO_DAY] for one, label in zip(values, labels, strict=True)]
         medians = [
             np.array([np.median(one[label == day]) for day in own])
             for one, label, own in zip(values, labels, each, strict=True)
         ]
-        return _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(values))
+        found = _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(dated))
+        return replace(found, beside=sum(map(len, values)) - sum(map(len, dated)))
     together = replace(_of_runs(function, shared if common else values, (len(common),)), beside=beside)
+    if few or (function is _quotient and min(of_day) == 0):  # zero has no logarithm
+        return together.without_interval()
     return _widened(together, of_day, LEVEL, sampled=len(common) > 1)
+
+
+def _without(
+    void: Sequence[int], function: Callable[..., Array], values: Sequence[Array], labels: Sequence[Array]
+) -> Estimate:
+    kept = [~np.isin(label, void) for label in labels]
+    left = [[one[keep] for one, keep in zip(given, kept, strict=True)] for given in (values, labels)]
+    found = _of_days(function, *left)
+    return replace(found, beside=found.beside + sum(int(np.count_nonzero(~keep)) for keep in kept))
+
+
+def _medians_of(day: int, values: Sequence[Array], labels: Sequence[Array]) -> list[float]:
+    return [float(np.median(one[label == day])) for one, label in zip(values, labels, strict=True)]
 
 
 def _elsewhere(common: Sequence[int], label: Array) -> bool:
     """Tell whether too many runs of a group are of days that others have not for these to be left out.
 
     Half of them, or of one common day more than a quarter: what a day does to one group alone cannot be seen
-    on a single day, so the days of each group must show it.
+    on a single day, so the days of each group must show it. With fewer it is the case of one day, which says
+    nothing of others.
     """
     outside = int(np.count_nonzero(~np.isin(label, common)))
-    return bool(common) and (outside * 4 > len(label) if len(common) == 1 else outside * 2 >= len(label))
+    return outside * 4 > len(label) if len(common) == 1 else outside * 2 >= len(label)
 
 
 def covers_days(days: int) -> bool:
@@ -314,7 +360,7 @@ def _widened(together: Estimate, of_day: Sequence[float], level: float, *, sampl
     """
     runs = together.at(level)
     if not np.isfinite(of_day).all():  # a ratio over a day's zero
-        return replace(runs, low=np.nan, high=np.nan, level=0.0, again=None)
+        return runs.without_interval()
     ends = [*of_day, *(_student(of_day, level) if sampled else ())]
     again = partial(_widened, together, of_day, sampled=sampled)
     return replace(
