@@ -174,3 +174,11 @@ def test_median_of__a_share_over_two_days_stays_within_its_whole() -> None:
     asked = level_question(here, "mpi_fraction", {"profiler": "ipm"}, scale=100)
     found, _ = median_of("mpi_fraction", measured(asked, here))
     assert (found.low, found.value, found.high) == (0.0, 45.0, 100.0)
+
+
+def test_median_of__a_rate_above_the_nominal_peak_is_not_cut_at_it() -> None:
+    """Six runs of 104 to 107 Gflop/s on a machine of 100: its clock was above the rated one."""
+    rates = [104.0, 105.0, 105.0, 106.0, 106.0, 107.0]
+    here = campaign(repeats(rates, "figure_of_merit", peak=100.0, figure_of_merit_unit="Gflop/s"))
+    found, _ = median_of("peak_share", measured(level_question(here, "peak_share"), here))
+    assert (found.low, found.value, found.high) == (104.0, 105.5, 107.0)
