@@ -46,8 +46,8 @@ class Spec:
     `timing`: it rests on times, which oversubscribed runs cannot give; `profile`: on an MPI profile. Less is
     better for times and the like: then "faster" means a smaller value. `exact`: what a program does or
     prints by its construction, so that repeats cannot scatter and one run is enough. `unit` is empty where
-    it depends on the application. `share` tells that a value without a unit is a part of 1; `capped`, that a
-    percentage is of a whole.
+    it depends on the application. `share` tells that a value without a unit is a part of 1; `capped`, that no
+    percentage exceeds 100.
     """
 
     compute: Measure

@@ -66,7 +66,7 @@ def quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
 
 
 def counted(ratio: Estimate, top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the runs that a ratio is made of, without those that are left out for their day."""
+    """Return the runs behind a ratio, without those that are left out for their day."""
     if not ratio.beside or ratio.by_days:
         return top, bottom
     days = measuring_days(top), measuring_days(bottom)

@@ -148,7 +148,7 @@ def ratio_of_medians(
 ) -> Estimate:
     """Estimate how many times the median of one group is that of another; never a mean of ratios.
 
-    The ratio of values of which none is negative has no interval below zero.
+    If no value is negative, the interval does not reach below zero.
     """
     return _from_zero(of_medians(_quotient, treatment, baseline, days=days), treatment, baseline)
 
@@ -208,9 +208,9 @@ def of_medians(
     Student's interval of their values: what a day does to one group alone is in all its runs. Runs of days
     that not all groups have are left out. If they are too many for that (`_elsewhere`), if the groups share
     no day, or if each has six or more days and they share fewer, a group has one repeat per day: its median.
-    Days on which the function is no number, 0 / 0, are left out, and so are runs without a day, which may be
-    of any: they count among those of other days. There is no interval if they are too many beside one day, if
-    only some groups have days, or if a ratio is zero on one of a few days.
+    Days on which the function is no number, 0 / 0, are left out. So are runs without a day, which count as
+    runs of other days. There is no interval if they are too many for one common day, if only some groups
+    have days, or if a ratio is zero on one of a few days.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
     kept = [np.isfinite(sample) for sample in samples]
