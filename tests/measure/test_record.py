@@ -495,6 +495,13 @@ def test_record__what_slurm_has_ended_before_the_shell_got_its_signal_says_so(
     assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", reason)
 
 
+def test_record__places_that_charm_ranks_took_are_no_notes(work: Path, tmp_path: Path) -> None:
+    """Over a remote shell each rank takes a place on its node by making a folder."""
+    (work / "1/.binding/.n1.0").mkdir()
+    assert record.end(work) == 0
+    assert told(tmp_path)["pair-r01"][1] == ""
+
+
 def test_record__ranks_whose_notes_a_full_disk_has_cut_were_not_unbound(work: Path, tmp_path: Path) -> None:
     """As one of 69 runs under disturbances left it: exit code 0, a note of 0 B, and an empty stderr."""
     (work / "1/.binding/0").write_bytes(b"")

@@ -60,7 +60,10 @@ exec {folder}/proxy "$@"
 # record here; a job that loses its second node may see that itself, and so may mpirun.
 WORDLESS = "it ended without a record: Slurm says "
 # What Slurm adds depends on whether it answers in time; without a signal mpirun had ended before the shell.
-TERM = "the job was ended by TERM (cancelled", "the job was ended by Slurm (cancelled"
+TERM = tuple(
+    f"the job was ended by {one}"
+    for one in ("TERM (cancelled", "TERM (Slurm says COMPLETING", "Slurm (it says ")
+)
 SAID = re.compile(r"Slurm says [^:]+: ")  # by its accounting, put before the job's own words later
 REASONS = {
     "scancel": (*TERM, f"{WORDLESS}CANCELLED"),

@@ -9,8 +9,8 @@ from analysis.base import files, shell
 _END = 65_536  # B of what a job printed last
 _HURRY = 1.0  # s that Slurm has for an answer: a job that is ended has few left
 # States that Slurm gives a job before it ends its processes.
-_OVER = {"CANCELLED", "COMPLETING", "DEADLINE", "NODE_FAIL", "PENDING", "PREEMPTED", "REQUEUED", "TIMEOUT"}
-_OVER |= {"REQUEUE_HOLD", "REVOKED"}
+_OVER = {"CANCELLED", "COMPLETING", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED", "TIMEOUT"}
+_QUEUED = {"PENDING", "REQUEUED", "REQUEUE_HOLD"}
 # Reasons of a job whose own program failed: it is COMPLETING by itself, and Slurm has ended nothing.
 _BY_ITSELF = {"NonZeroExitCode", "OutOfMemory"}
 # By the words of the C library, the loader, shells, Slurm and the kernel.
@@ -67,12 +67,16 @@ def of_end(signal: str) -> str:
     command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %r"]
     said = shell.run(command, _HURRY).text.split() if job else []
     state, reason = (*said, "", "")[:2]
-    if not signal and (state not in _OVER or (state == "COMPLETING" and reason in _BY_ITSELF)):
+    if not signal and (state not in _OVER | _QUEUED or (state == "COMPLETING" and reason in _BY_ITSELF)):
         return ""
     if "TimeLimit" in said or "TIMEOUT" in said:
         why = "its limit of time was over"
+    elif state in _QUEUED:  # what it says of the next start
+        why = "put back into the queue"
     elif state in {"CANCELLED", "PREEMPTED"}:
         why = f"{state.lower()}, not at its limit of time"
+    elif signal and (state, reason) == ("COMPLETING", "None"):  # Slurm sends it at a hand's word
+        why = "cancelled or preempted, not at its limit of time"
     elif state:
         why = f"{'Slurm' if signal else 'it'} says {state}, {'no reason' if reason == 'None' else reason}"
     else:
