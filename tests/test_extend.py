@@ -19,8 +19,8 @@ TEXT = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
 PARTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
 # Where a block that no sentence gives a new file goes: the part -> the file, and what it is put before.
 TABLES = {
-    "A factor": ("src/analysis/schema/factors.py", ")  # fmt: skip\n"),
-    "A question": ("config/questions.yaml", ""),
+    "Add a factor": ("src/analysis/schema/factors.py", ")  # fmt: skip\n"),
+    "Add a question": ("config/questions.yaml", ""),
 }
 
 
@@ -95,15 +95,15 @@ print(*(page["name"] for page in load_config()["pages"] if page.get("campaign") 
 def test_extend__a_format_a_factor_a_question_and_a_meter(copy: Path) -> None:
     assert list(PARTS) == [
         "The example",
-        "A format",
-        "A factor",
-        "A question",
-        "A meter",
+        "Add a format",
+        "Add a factor",
+        "Add a question",
+        "Add a meter",
         "Test what you added",
     ]
-    counts = [follow(part, copy) for part in ("The example", "A format", "A factor")]
+    counts = [follow(part, copy) for part in ("The example", "Add a format", "Add a factor")]
     before = shell(f"{sys.executable} -c '{QUESTIONS}'", copy).split()
-    counts += [follow(part, copy) for part in ("A question", "A meter")]
+    counts += [follow(part, copy) for part in ("Add a question", "Add a meter")]
     after = shell(f"{sys.executable} -c '{QUESTIONS}'", copy).split()
     assert counts == [1, 3, 7, 1, 3]
     assert {"governors-findings", "governors-governor"} <= set(before)

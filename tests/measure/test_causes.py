@@ -57,6 +57,7 @@ def test_kills__are_unknown_where_slurm_makes_no_group_for_a_job(tmp_path: Path)
         ("CANCELLED None\n", "cancelled, not at its limit of time"),
         ("PREEMPTED None\n", "preempted, not at its limit of time"),
         ("COMPLETING None\n", "cancelled or preempted, not at its limit of time"),
+        ("RUNNING None\n", "cancelled or preempted, not at its limit of time"),
         ("PENDING BeginTime\n", "put back into the queue"),
         ("COMPLETING NodeDown\n", "Slurm says COMPLETING, NodeDown"),
         ("", "cancelled, or out of time"),

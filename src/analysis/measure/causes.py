@@ -75,7 +75,8 @@ def of_end(signal: str) -> str:
         why = "put back into the queue"
     elif state in {"CANCELLED", "PREEMPTED"}:
         why = f"{state.lower()}, not at its limit of time"
-    elif signal and (state, reason) == ("COMPLETING", "None"):  # Slurm sends it at a hand's word
+    elif signal and state in {"COMPLETING", "RUNNING"} and reason == "None":
+        # Slurm sends it at a hand's word; a controller that has just begun again may not know that it did.
         why = "cancelled or preempted, not at its limit of time"
     elif state:
         why = f"{'Slurm' if signal else 'it'} says {state}, {'no reason' if reason == 'None' else reason}"
