@@ -1299,6 +1299,39 @@ def test_order_and_start__a_run_that_failed_at_first_moves_itself_and_others(nam
     assert found == ["c/runs/r2/run.json"] * named
 
 
+@pytest.mark.parametrize(
+    ("submitted", "restarts", "failed", "named"),
+    [
+        ("again", "0", "NaT", 0),  # the attempt has no date: it began on a node with a wrong clock
+        ("first", "0", "NaT", 1),
+        ("first", "0", "2026-11-25T20:00:20", 1),
+        ("first", "1", "NaT", 0),
+    ],
+)
+def test_order_and_start__jobs_that_were_submitted_together_and_began_once_begin_in_turn(
+    submitted: str, restarts: str, failed: str, named: int
+) -> None:
+    """Of six runs the second began a minute after the last; another one failed at first."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    took = {order: 10 * order + 100 * (order == 2) for order in range(1, 7)}
+    runs = [
+        hearing.Testimony(
+            {"run": f"r{order}", "order": order, "job_id": "", "start": first + late, "end": first + late + 9},
+            {"slurm": {"job_name": submitted, "restarts": restarts} if order == 2 else {"job_name": "first"}},
+        )
+        for order, late in took.items()
+    ]
+    at = np.datetime64(failed)
+    runs.append(
+        hearing.Testimony(
+            {"run": "r5.failed-1", "order": 5, "job_id": "", "start": at, "end": at + 5},
+            {"slurm": {"job_name": "before"}},
+        )
+    )
+    found = [fault.source for fault in sequence.order_and_start(hearing.Hearing(Path("c"), "c", runs))]
+    assert found == ["c/runs/r2/run.json"] * named
+
+
 @pytest.mark.parametrize(("kept", "named"), [(2, "4 of the 6"), (6, "")])
 def test_jobs_without_row__half_of_a_file_is_named(kept: int, named: str) -> None:
     """Six jobs measured runs, the first two of which are left in the file; a failed attempt is no matter."""

@@ -173,18 +173,28 @@ def holes_in_order(case: Hearing) -> Iterator[Fault]:
 def order_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs that began before one that goes before them, where the others follow their order.
 
-    Jobs may start in another order, as where some were measured again: then the runs that share one are
-    compared with each other.
+    The jobs of one start of Benchbook have one name, and begin in turn; those of another are measured again.
+    Where no name is known and some were, the runs that share a job are compared with each other.
     """
     wrong = wrong_clocks(case)
     runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated and run.account not in wrong]
     runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
-    again = any(attempted(run.name) for run in runs)
-    for run, other in ([] if again else _out_of_turn(runs)) or _out_of_turn(*_sharing(runs)):
+    for run, other in _out_of_turn(*_of_one_start(case, runs)) or _out_of_turn(*_sharing(runs)):
         began, before = (str(one.row["start"].astype("datetime64[s]")) for one in (run, other))
         what = f"is number {run.row['order']} in order and began at {began} UTC"
         what = f"{what}, number {other.row['order']} (run {other.name}) at {before}"
         yield case.of_run(run, what, "one of order and start is wrong", key="start")
+
+
+def _of_one_start(case: Hearing, runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
+    """Give the runs whose jobs were submitted together and began once, in the order given."""
+    found: dict[str, list[Testimony]] = defaultdict(list)
+    for run in runs:
+        if not run.restarted:
+            found[run.section("slurm").get("job_name") or ""].append(run)
+    if any(attempted(run.name) for run in case.runs):
+        found.pop("", None)
+    yield from found.values()
 
 
 def _sharing(runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
