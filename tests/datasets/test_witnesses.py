@@ -1316,7 +1316,13 @@ def test_order_and_start__jobs_that_were_submitted_together_and_began_once_begin
     took = {order: 10 * order + 100 * (order == 2) for order in range(1, 7)}
     runs = [
         hearing.Testimony(
-            {"run": f"r{order}", "order": order, "job_id": "", "start": first + late, "end": first + late + 9},
+            {
+                "run": f"r{order}",
+                "order": order,
+                "job_id": "",
+                "start": first + late,
+                "end": first + late + 9,
+            },
             {"slurm": {"job_name": submitted, "restarts": restarts} if order == 2 else {"job_name": "first"}},
         )
         for order, late in took.items()
