@@ -1,7 +1,5 @@
 """What is stated of runs and differs between them, and the question that it raises."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

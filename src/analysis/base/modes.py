@@ -5,8 +5,6 @@ heavy-tailed and skewed noise, and the worst of these counts. Of a cell of clean
 errs with a probability of `RATE`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence

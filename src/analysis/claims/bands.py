@@ -10,8 +10,6 @@ Each draw answers a claim's question by itself, from the same draw on both sides
 - outside the band: nothing that the claim allows is permitted.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the band of a claim is due to: the unknowns that its draws follow, and the assumed end it hangs on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 It reads a raw campaign as `ingest` does, by the same functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How runs were executed: other days or hosts of two sides, a drift along time, runs far from the rest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

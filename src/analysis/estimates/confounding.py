@@ -5,8 +5,6 @@ them alone. Columns of the design are the factors and, of the execution, the day
 What changes with a factor by nature is no cause of its own (`schema.factors`): more nodes have more ranks.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence

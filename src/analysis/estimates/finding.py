@@ -1,7 +1,5 @@
 """What was found for a question in one stratum, and how it is put into words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """How sentences and figures spell estimates: a value with its interval, several, and what bars show."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

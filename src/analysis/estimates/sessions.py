@@ -4,8 +4,6 @@ What happens to a machine between two times of day happens to all runs of one si
 go. A ratio of such sides holds in that session, however many runs it rests on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 

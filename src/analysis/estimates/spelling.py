@@ -1,7 +1,5 @@
 """How sentences, tables and axes spell levels, places, measures and numbers: never by an identifier."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The gate is that of a built campaign (`analysis.base.modes`). A cell is asked ab
 written: if its groups follow a stated fact, this can become a factor, among the options of its runs.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the runs of a plan cost, and how the plan is printed."""
 
-from __future__ import annotations
-
 import heapq
 import json
 import math

@@ -1,7 +1,5 @@
 """What a campaign is made from: its own file, its cluster's and its applications', checked together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The files of ``config/applications``: how an application is started, and its figure of merit."""
 
-from __future__ import annotations
-
 import string
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The files of ``config/campaigns`` and ``config/applications``, which most rooms read, as models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 

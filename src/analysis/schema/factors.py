@@ -5,8 +5,6 @@ campaign, comparable runs, distance, pages, display names and the documentation 
 reads this module at every start: nothing slow is imported.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Witnesses of Slurm's accounting: a job's state, time, nodes, memory and steps, and what its runs say."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

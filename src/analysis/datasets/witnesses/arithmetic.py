@@ -4,8 +4,6 @@ Readers compare the sums and rates that an output prints. Here the operations th
 a rate that was changed with all of its sums contradicts the grid and the iterations.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

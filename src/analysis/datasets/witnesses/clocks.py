@@ -1,7 +1,5 @@
 """Witnesses of when: dates that outputs, profiles and power logs print, on clocks of unknown time zones."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Witnesses of how long: the time of a result, of its run, its shell, its profile and its processors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 

@@ -5,8 +5,6 @@ witness compares two things that cannot both be changed by one edit, such as an 
 asks all of them; `analysis.datasets.witnesses` has the modules in which they are.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Witnesses of where and how wide: ranks, nodes, hosts, threads, jobs, programs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Witnesses of runs that are too much alike: a copy, a copy times a factor, a cell of two kinds."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import defaultdict

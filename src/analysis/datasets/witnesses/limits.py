@@ -1,7 +1,5 @@
 """Witnesses of what cannot be: numbers that no node or job has, and parts above their whole."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a file of a run says in passing: dates, jobs, files that it wrote, libraries, how long it took."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime

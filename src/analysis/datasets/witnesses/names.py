@@ -1,7 +1,5 @@
 """Witnesses of names: a library, a processor, a link that is called by one name and shows another."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

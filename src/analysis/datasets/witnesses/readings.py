@@ -1,7 +1,5 @@
 """Numbers in short: what a witness needs of a result, and of a power log of a day of a cluster."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Witnesses of what was run and when: jobs, orders, repeats and names that go on from one to the next."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict

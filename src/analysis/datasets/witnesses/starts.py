@@ -1,7 +1,5 @@
 """Witnesses of a whole start of a campaign that was removed: its jobs, its place in the order, the matrix."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Witnesses of tables of runs that others published: what a row states twice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Witnesses of power: what a node can draw, and two meters of the same watts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ Python are the reference and read that file. ``core.wasm`` is the same on every 
 and cannot touch memory outside its own; `make core` compiles it. Where it cannot run there is no `instance`.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import importlib

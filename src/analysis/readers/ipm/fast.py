@@ -1,7 +1,5 @@
 """IPM's XML by the core: whole files of the usual form; None for any other, which `ipm.parse_xml` reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

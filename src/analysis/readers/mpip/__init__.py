@@ -8,8 +8,6 @@ that no printed rank row contains, and every row where a report has no rows by r
 itself is never an observation, so that a sum over the observations counts each call once.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping

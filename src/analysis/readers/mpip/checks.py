@@ -1,7 +1,5 @@
 """What an mpiP report says twice: times of ranks, of call sites, of its lists and histograms, compared."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import datetime
 

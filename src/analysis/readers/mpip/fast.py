@@ -5,8 +5,6 @@ rest is a text without them, which the reader takes as it takes any report. What
 that reader: a row of another form, a section that is cut, a fault whose line only the whole text has.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import IO

@@ -4,8 +4,6 @@ The process that started it holds the other end of its standard input; when that
 its unfinished orders end too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib
