@@ -13,7 +13,7 @@ from analysis import cli, readers
 from analysis.importing import detect, hardware, launch
 from analysis.importing.vocabulary import parse_name, system
 
-from .test_import import Imported, imported, log, project
+from .test_import import Imported, imported, log, project, runs
 from .test_scheduler import lsf
 
 __all__ = ["imported", "project"]
@@ -453,6 +453,73 @@ def test_openfoam__its_programs_are_no_repeats_of_each_other(tmp_path: Path, imp
     assert {(one["options"], one["repeat"], one["version"]) for one in found} == {
         (f"program={name}", 1, "v1712") for name in ("potentialFoam", "simpleFoam")
     }
+
+
+# What programs of OpenFOAM v2406 and 12 say of their mesh.
+BLOCKS = (
+    "Mesh Information\n----------------\n  boundingBox: (-5 -4 0) (15 4 8)\n  nPoints: 1701\n  nCells: 1280\n"
+)
+SNAPPED = """\
+Initial mesh : cells:1280  faces:4224  points:1701
+Refined mesh : cells:3255211  faces:10331071  points:3883377
+Snapped mesh : cells:3213298  faces:10208666  points:3843899
+"""
+CHECKED = """\
+Mesh stats
+    points:           705077
+    faces:            1772761
+    internal faces:   1614690
+    cells:            541787
+    faces per cell:   6.25237
+
+    Number of cells:  541787
+"""
+
+
+def _tools(**said: str) -> dict[str, str]:
+    logs = {name: openfoam(name, ("n1",), clock=9.5) for name in said}
+    return {name: log.replace("Time = 1\n", said[name] + "\n") for name, log in logs.items()}
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"blockMesh": BLOCKS, "decomposePar": ""}, "cells=1280"),
+        ({"blockMesh": BLOCKS, "snappyHexMesh": SNAPPED, "decomposePar": ""}, "cells=3213298"),
+        ({"blockMesh": BLOCKS, "snappyHexMesh": ""}, ""),  # it was killed before it said how many
+        ({"blockMesh": BLOCKS, "refineMesh": ""}, ""),
+        ({"blockMesh": BLOCKS, "refineMesh": "", "checkMesh": CHECKED}, "cells=541787"),
+        ({"snappyHexMesh": SNAPPED, "checkMesh": CHECKED}, ""),  # which of them was last is not known
+        ({"checkMesh": CHECKED, "decomposePar": ""}, "cells=541787"),
+    ],
+)
+def test_openfoam__the_logs_of_a_mesh_say_how_many_cells_the_solver_had(
+    tmp_path: Path, project: Path, imported: Imported, said: dict[str, str], problem: str
+) -> None:
+    """Two cases with logs of their own, one of them without any of the mesh."""
+    for name, logs in (("box", _tools(**said)), ("other", {})):
+        folder = tmp_path / "tree" / name
+        folder.mkdir(parents=True)
+        clock = 104.0 + len(logs)
+        (folder / "log.simpleFoam").write_text(openfoam("simpleFoam -parallel", ("n1", "n2"), clock=clock))
+        for program, text in logs.items():
+            (folder / f"log.{program}").write_text(text)
+    imported(tmp_path / "tree")
+    assert sorted(runs(project)["problem"].values) == sorted(["", problem])
+
+
+def test_openfoam__each_solver_of_a_jobs_output_has_the_mesh_before_it(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    said = [""]
+    for cells, clock in ((1280, 11.0), (10240, 99.0)):
+        said += _tools(blockMesh=BLOCKS.replace("1280", str(cells)), decomposePar="").values()
+        said += [openfoam("simpleFoam -parallel", ("n1", "n2"), clock=clock)]
+    (tmp_path / "tree" / "slurm-77.out").write_text("".join(said))
+    imported(tmp_path / "tree")
+    by_time = dict(zip(runs(project)["figure_of_merit"].values, runs(project)["problem"].values, strict=True))
+    assert by_time == {11.0: "cells=1280", 99.0: "cells=10240"}
 
 
 def test_openfoam__programs_that_prepare_a_case_are_no_runs(

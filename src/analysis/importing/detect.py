@@ -21,7 +21,7 @@ from analysis.importing.parsed import ParsedFiles
 from analysis.importing.tree import File, display_name
 from analysis.readers import search, unknown
 from analysis.readers.base import as_utf8
-from analysis.readers.merits.formats.openfoam import UTILITIES
+from analysis.readers.merits.formats import openfoam
 from analysis.readers.text import decode, may_match
 
 UTILITY_LOG = "log of"  # what a file is that belongs beside the runs of its folder
@@ -268,7 +268,7 @@ def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFi
         source.facts = hardware.stated(before) | source.facts
         if len(source.parts) > 1:
             _follow_trace(data, source)
-        _leave_out_utilities(source)
+        _leave_out_utilities(data, source)
 
 
 def _follow_trace(data: bytes, source: Observation) -> None:
@@ -290,15 +290,26 @@ def _follow_trace(data: bytes, source: Observation) -> None:
         part.facts = now | own_settings | part.facts
 
 
-def _leave_out_utilities(source: Observation) -> None:
-    """Leave out what programs of OpenFOAM print that prepare a case; a log of these alone is no result."""
-    programs = [str(part.facts.get("grid", {}).get("program", "")) for part in source.parts]
-    own = [part for part, program in zip(source.parts, programs, strict=True) if program not in UTILITIES]
+def _leave_out_utilities(data: bytes, source: Observation) -> None:
+    """Leave out what programs of OpenFOAM print that prepare a case; a log of these alone is no result.
+
+    Each solver of a job's output has the mesh that was made before it.
+    """
+    own, programs = list[ResultPart](), list[str]()
+    meshes: dict[str, int] = {}
+    for part in source.parts:
+        programs.append(str(part.facts.get("grid", {}).get("program", "")))
+        if programs[-1] not in openfoam.UTILITIES:
+            part.facts |= openfoam.problem([meshes])
+            own.append(part)
+            continue
+        text = decode(data[part.begin : None if part.end < 0 else part.end])
+        meshes = ({} if programs[-1] == "blockMesh" else meshes) | openfoam.mesh(programs[-1], text)
     if len(own) < len(source.parts):
         source.cut, source.parts = bool(own), own
     if source.parts or not programs:
         return
-    source.role, source.facts = "beside", {}
+    source.role, source.facts = "beside", {"mesh": meshes} if meshes else {}
     source.what = f"{UTILITY_LOG} {', '.join(dict.fromkeys(programs))} of OpenFOAM, which prepares a case"
 
 

@@ -18,6 +18,7 @@ from analysis.importing.options import distinguish_by_options
 from analysis.importing.pattern import PathPattern
 from analysis.importing.table import FactTable
 from analysis.importing.vocabulary import Value, system
+from analysis.readers.merits.formats import openfoam
 from analysis.schema.applications import Application
 from analysis.schema.factors import TABLE
 
@@ -173,6 +174,10 @@ def _from_neighbours(draft: Draft, dumps: _Dumps) -> None:
             facts = scripts.of_launch(one, len(run.main.parts), run.number)
             facts = scripts.of_file(facts, run.main.file.base)
             draft.add(_from_script(draft, facts), one.file.base)
+    logs = [one for one in run.shared if run.engine == "openfoam" and "mesh" in one.facts]
+    nearest = max(map(_depth, logs), default=0)
+    meshes = [one.facts["mesh"] for one in logs if _depth(one) == nearest]
+    draft.add(openfoam.problem(meshes), "logs of its mesh")
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Iterable, Mapping
 
 from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import contains, number
@@ -21,6 +22,17 @@ UTILITIES = set(
     "surfaceConvert surfaceFeatureExtract surfaceFeatures surfaceGenerateBoundingBox "
     "surfaceOrient surfaceSubset surfaceTransformPoints topoSet transformPoints zipUpMesh".split()
 )
+# Of these, what makes a mesh says how many cells it has; what changes one otherwise does not.
+_SAYS = ("blockMesh", "snappyHexMesh", "checkMesh")
+_KEEPS = set(
+    "changeDictionary decomposePar foamDictionary mapFields patchSummary postProcess reconstructPar "  # noqa: SIM905
+    "redistributePar renumberMesh sample setFields surfaceCheck surfaceConvert surfaceFeatureExtract "
+    "surfaceFeatures surfaceTransformPoints topoSet transformPoints".split()
+)
+_CELLS = re.compile(
+    r"^ +(?:nC|c)ells: +(\d+)\s*$|^(?:Refined|Snapped|Layer) mesh : cells:(\d+)", re.MULTILINE
+)
+_PART = re.compile(r"^Case +: .*/processor\d+\s*$", re.MULTILINE)
 _EXEC = re.compile(rb"\bExec +: ")
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
 _HOST = r'^Host +: +"(?P<host>[^"]+)"'
@@ -35,6 +47,26 @@ def _is_log(head: bytes) -> bool:
     A part of a job's output has no banner if it begins below it.
     """
     return (b"OpenFOAM" in head or b"\nnProcs : " in head) and contains(head, _EXEC, b"Exec ")
+
+
+def mesh(program: str, text: str) -> dict[str, int]:
+    """Return the cells of the mesh that a utility makes or checks, by its name; -1 if it does not say.
+
+    Empty for a utility that keeps the mesh, and for a part of one.
+    """
+    if program not in UTILITIES or program in _KEEPS or _PART.search(text):
+        return {}
+    printed = [int(one or other) for one, other in _CELLS.findall(text)]
+    return {program: printed[-1] if printed and program in _SAYS else -1}
+
+
+def problem(meshes: Iterable[Mapping[str, int]]) -> dict[str, str]:
+    """Return the problem of a solver, its cells, by `mesh` of the utilities before it; empty if unknown."""
+    known = dict(itertools.chain.from_iterable(one.items() for one in meshes))
+    if not known.keys() <= {*_SAYS} and "checkMesh" not in known:
+        return {}
+    last = {known[program] for program in _SAYS[1:] if program in known} or {known.get("blockMesh", -1)}
+    return {"problem": f"cells={last.pop()}"} if len(last) == 1 and -1 not in last else {}
 
 
 def _nodes(output: Output) -> int:
