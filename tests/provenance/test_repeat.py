@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +15,8 @@ from analysis import cli
 from analysis.base import project
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
-from tests.measure.conftest import CLUSTER
+from analysis.provenance import manifest
+from tests.measure.conftest import ALPHA, CLUSTER
 from tests.provenance.test_workflow_crate import measured  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).parents[2]
@@ -113,7 +117,7 @@ def test_repeat__a_level_that_the_cluster_lacks_is_asked_for(
     command = ["repeat", str(crate), "--cluster", "mine", "--as", "again"]
     assert cli.main(command) == 1
     said = capsys.readouterr().err
-    assert "no run can be repeated: mine has no mpi 'Open MPI 4.1.4': " in said
+    assert "c:0: 2 of 2 runs cannot be repeated; mine has no mpi 'Open MPI 4.1.4': " in said
     assert "give --level 'mpi=Open MPI 4.1.4:YOURS'" in said
     assert files(empty) == before
     assert cli.main([*command, "--level", "mpi=Open MPI 4.1.4"]) == 1
@@ -121,6 +125,10 @@ def test_repeat__a_level_that_the_cluster_lacks_is_asked_for(
     assert cli.main([*command, "--level", "mpi=Open MPI 4.1.4:own"]) == 0
     runs = expand(load("again", empty)).runs
     assert {(run.factors["mpi"], run.factors["interconnect"]) for run in runs} == {("own", "ib")}
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def changed(crate: Path, change: Callable[[str, bytes], tuple[str, bytes]]) -> Path:
@@ -137,7 +145,7 @@ def changed(crate: Path, change: Callable[[str, bytes], tuple[str, bytes]]) -> P
     [
         (
             lambda name, data: (name, data + b"9" if name.endswith("a-r01/stdout.txt") else data),
-            "data/raw/c/runs/a-r01/stdout.txt:0: has changed since line ",
+            "bad.zip/runs/a-r01/stdout.txt:0: has changed since line ",
         ),
         (
             lambda name, data: (name.replace("runs/a-r01/stdout.txt", "../../../evil.txt"), data),
@@ -149,7 +157,16 @@ def changed(crate: Path, change: Callable[[str, bytes], tuple[str, bytes]]) -> P
         ),
         (
             lambda name, data: (name, b"title: [" if name.endswith("alpha.yaml") else data),
-            "config/applications/alpha.yaml:",
+            "bad.zip/benchbook/config/applications/alpha.yaml:0: is not the file of ro-crate-metadata.json; ",
+        ),
+        (  # by an application's file of another version, of which the metadata has the checksum
+            lambda name, data: (
+                name,
+                b"title: ["
+                if name.endswith("alpha.yaml")
+                else data.replace(sha256(ALPHA).encode(), sha256("title: [").encode()),
+            ),
+            "here/config/applications/alpha.yaml:",
         ),
     ],
 )
@@ -182,3 +199,181 @@ def test_repeat__what_is_no_crate_is_one_line(
         assert cli.main(["repeat", name]) == 1
         assert capsys.readouterr().err.startswith(f"{name}:0: ")
     assert files(empty) == {"config/clusters/mine.yaml", "config/config.yaml", "x.zip"}
+
+
+@pytest.mark.parametrize("at", [0, -1])
+def test_repeat__of_an_archive_with_a_flipped_bit_leaves_nothing(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    at: int,
+) -> None:
+    """The first byte of a compressed file is no deflate then; after the last one the checksum is another."""
+    bad = crate_of(measured, tmp_path)
+    with zipfile.ZipFile(bad) as archive:
+        one = archive.getinfo("runs/a-r02/run.json")
+    data = bytearray(bad.read_bytes())
+    begin = one.header_offset + 30 + len(one.filename)
+    data[begin if at == 0 else begin + one.compress_size - 3] ^= 0b110
+    bad.write_bytes(data)
+    monkeypatch.chdir(empty)
+    before = files(empty)
+    capsys.readouterr()
+    assert cli.main(["repeat", str(bad), "--cluster", "mine", "--as", "again"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{bad}:0: cannot be unpacked: ")
+    assert files(empty) == before
+    assert not (empty / "data/raw/c").exists()
+
+
+def ready(empty: Path, *changes: tuple[str, str]) -> list[str]:
+    """Let the cluster run the crate's runs over its one link, but for some changes; return the command."""
+    cluster = empty / "config/clusters/mine.yaml"
+    text = cluster.read_text(encoding="utf-8").replace("{programs: {ompi:", "{programs: {own:")
+    link = "    eth: {partition: slow, environment: {UCX_NET_DEVICES: eth0}}\n"
+    for old, new in ((link, ""), *changes):
+        assert old in text
+        text = text.replace(old, new)
+    cluster.write_text(text, encoding="utf-8")
+    return ["repeat", "--cluster", "mine", "--as", "again"]
+
+
+def test_repeat__another_campaign_of_the_name_is_not_compared(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The crate's own with one more run is its own; with another file of a run it is another one."""
+    crate, own = crate_of(measured, tmp_path), empty / "data/raw/c"
+    monkeypatch.chdir(empty)
+    command = [*ready(empty), str(crate)]
+    shutil.copytree(measured / "data/raw/c", own)
+    (own / "runs/a-r01/stdout.txt").write_text("proxy result: other\n", encoding="utf-8")
+    manifest.write(own, "c", force=True)
+    before = files(empty)
+    assert cli.main(command) == 1
+    why = "data/raw/c:0: is another campaign than the crate's: of its 6 files of runs 1 are not the same here"
+    assert why in capsys.readouterr().err
+    assert files(empty) == before
+    shutil.copy(measured / "data/raw/c/runs/a-r01/stdout.txt", own / "runs/a-r01/stdout.txt")
+    shutil.copytree(own / "runs/a-r01", own / "runs/a-r03")
+    manifest.write(own, "c", force=True)
+    assert cli.main([*command[:-3], "--as", "c", str(crate)]) == 1
+    assert "c:0: is the crate's own campaign; give another with --as" in capsys.readouterr().err
+    assert cli.main(command) == 0
+    assert "wrote data/raw/c" not in capsys.readouterr().out
+    assert cli.main(command) == 1
+    assert "config/campaigns/again.yaml:0: exists already; " in capsys.readouterr().err
+
+
+ALPHA_HERE = (
+    "    alpha: {programs: {own: /opt/alpha/ompi, mpich: /opt/alpha/mpich}, environment: {LICENCE: host}}\n"
+)
+OPENMPI_HERE = "    own: {family: openmpi, name: Open MPI 4.1.4, start: mpirun, modules: [openmpi/4.1.4]}\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ([('["0-3", "4-7"]', '["0"]')], "mine has 1 core on a node for 2 ranks and threads"),
+        ([("nodes: 4", "nodes: 1")], "mine has no 2 nodes"),
+        ([(ALPHA_HERE, "")], "mine has no program of 'alpha': name it in config/clusters/mine.yaml"),
+        (
+            [(OPENMPI_HERE, ""), ("own: /opt/alpha/ompi, ", "")],
+            "mine has no mpi 'Open MPI 4.1.4': give --level 'mpi=Open MPI 4.1.4:YOURS'",
+        ),
+    ],
+)
+def test_repeat__what_the_cluster_has_not_is_named(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changes: list[tuple[str, str]],
+    why: str,
+) -> None:
+    """Of the two runs one is on two nodes with two ranks each. The only other library is not taken for it."""
+    path = measured / "data/raw/c/runs/a-r01/run.json"
+    record = json.loads(path.read_text(encoding="utf-8")) | {"nodes": 2, "ranks_per_node": 2}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    manifest.write(measured / "data/raw/c", "c", force=True)
+    crate = crate_of(measured, tmp_path)
+    monkeypatch.chdir(empty)
+    before = files(empty)
+    status = cli.main([*ready(empty, *changes), str(crate)])
+    said = capsys.readouterr()
+    if "node" in why:  # the other run can be repeated
+        assert status == 0
+        assert f"left out: 1 run: {why}" in said.out
+    else:
+        assert status == 1
+        assert f"c:0: 2 of 2 runs cannot be repeated; {why}" in said.err
+        assert files(empty) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("title: x\nfacts: []\n", "config/clusters/mine.yaml:0: has no part 'launch'; say there how"),
+        ("- x\n", "config/clusters/mine.yaml:1: the file: ['x'] is not of type 'object'; "),
+        ("", "config/clusters/mine.yaml:0: is no cluster; "),
+    ],
+)
+def test_repeat__a_cluster_that_starts_nothing_is_named(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    why: str,
+) -> None:
+    crate = crate_of(measured, tmp_path)
+    monkeypatch.chdir(empty)
+    path = empty / "config/clusters/mine.yaml"
+    path.write_text(text, encoding="utf-8") if text else path.unlink()
+    before = files(empty)
+    assert cli.main(["repeat", str(crate), "--cluster", "mine", "--as", "again"]) == 1
+    assert why in capsys.readouterr().err
+    assert files(empty) == before
+
+
+def test_repeat__runs_that_were_only_profiled_are_not_timed_here(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And an application that is started otherwise here is named, with what differs."""
+    for path in (measured / "data/raw/c/runs").glob("*/run.json"):
+        record = json.loads(path.read_text(encoding="utf-8")) | {"profiler": "ipm", "timing": False}
+        path.write_text(json.dumps(record), encoding="utf-8")
+    manifest.write(measured / "data/raw/c", "c", force=True)
+    crate = crate_of(measured, tmp_path)
+    monkeypatch.chdir(empty)
+    text = ALPHA.replace("--price", "--cost").replace("seconds: 10,", "seconds: 11,")
+    (empty / "config/applications/alpha.yaml").write_text(text, encoding="utf-8")
+    assert cli.main([*ready(empty), str(crate)]) == 0
+    said = capsys.readouterr().out
+    assert "took: your config/applications/alpha.yaml; the crate's differs in arguments, case 'small'" in said
+    runs = expand(load("again", empty)).runs
+    assert {(run.factors["profiler"], run.timed) for run in runs} == {("ipm", False)}
+
+
+def test_repeat__of_published_figures_starts_nothing(
+    empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crate = tmp_path / "cloud.zip"
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["export", "cloud-study", str(crate), "--published", "2026-11-30"]) == 0
+    monkeypatch.chdir(empty)
+    before = files(empty)
+    assert cli.main(["repeat", str(crate)]) == 1
+    assert "cloud.zip:0: has no record of a run: its figures were published" in capsys.readouterr().err
+    assert files(empty) == before

@@ -4,6 +4,7 @@ import resource
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
@@ -15,15 +16,21 @@ from analysis.measure.power.bmc import LOOPBACK
 from analysis.measure.power.kinds import MeterCheck, trials
 
 
+def cluster_file(cluster: str, base: Path) -> Path:
+    """Return the file of a cluster; `ConfigError` if there is none."""
+    path = base / "config" / "clusters" / f"{cluster}.yaml"
+    if not path.is_file():
+        there = sorted(one.stem for one in path.parent.glob("*.yaml"))
+        raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", known(cluster, there))
+    return path
+
+
 def meters(cluster: str, nodes: str) -> int:
     """Print one line for each reading, for nodes as Slurm writes them; return 1 if a meter has none.
 
     Raises `ConfigError` if there is no such cluster, or its meters or their secrets cannot be used.
     """
-    path = project.root() / "config" / "clusters" / f"{cluster}.yaml"
-    if not path.is_file():
-        there = sorted(one.stem for one in path.parent.glob("*.yaml"))
-        raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", known(cluster, there))
+    path = cluster_file(cluster, project.root())
     # A dump of this process, or of a tool that it runs, would hold the secrets.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     silent = 0

@@ -73,7 +73,7 @@ def new_campaign(
     if manual:
         made = by_hand(wanted, base)
     else:
-        _refuse_there(name, base)
+        refuse_there(name, base)
         asking = sys.stdin.isatty() and sys.stdout.isatty() and not yes
         kind = _nodes(wanted, scontrol, slurm=from_slurm, asking=asking)
         wanted = _asked(wanted, kind, base) if asking else wanted
@@ -92,7 +92,7 @@ def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool)
     """Write the campaign of the runs that show which of several causes an effect of another one has."""
     if not (source and telling):
         raise ConfigError.at("--to-tell", 0, "goes with --from", "give --from CAMPAIGN --to-tell")
-    _refuse_there(name, base)
+    refuse_there(name, base)
     built([source])
     from analysis.findings.conclusion import CONFOUNDED, SESSION, UNORDERED
     from analysis.measure.draft import to_tell
@@ -123,7 +123,7 @@ def _check(name: str, made: Outline, base: Path) -> None:
         raise
 
 
-def _refuse_there(name: str, base: Path) -> None:
+def refuse_there(name: str, base: Path) -> None:
     """Ask nothing for a campaign that is there already."""
     path = project.declaration(name, base)
     if path.exists():

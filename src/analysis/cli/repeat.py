@@ -1,20 +1,29 @@
 """``benchbook repeat``: a campaign that repeats on your cluster what an RO-Crate was measured by."""
 
 import json
+import lzma
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
 
 import yaml
 
 from analysis.base import models, project
-from analysis.base.errors import ConfigError, ReadError
-from analysis.base.files import RECORD, write_text
+from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.files import RECORD, read_bytes, sha256, write_text
+from analysis.base.words import counted
 from analysis.cli import CAMPAIGN, FINE, pasteable
-from analysis.cli.new import written
+from analysis.cli.measure import cluster_file
+from analysis.cli.new import refuse_there, written
+from analysis.cli.verify import document
 from analysis.measure.draft import repeated
 from analysis.provenance import manifest
 from analysis.provenance.crate import METADATA, SOURCES
@@ -27,6 +36,10 @@ from analysis.schema.stated import section
 _OF_A_MACHINE = re.compile(r"^(LD_|PYTHON|PERL|SLURM|SBATCH|BASH_|ENV$|IFS$)|PATH")
 _A_PATH = re.compile(r"(^|[^\w.])[~/]")
 _MOST = 4 << 30  # B that a crate may expand to
+_GIVE = "give a crate that benchbook export has written"
+_AGAIN = "get the crate again from where it came from"
+# What the library raises for an archive that is damaged, encrypted or compressed in another way.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
 
 
 def repeat(crate: str, *, cluster: str, name: str, levels: Sequence[str] | None) -> int:
@@ -38,42 +51,33 @@ def repeat(crate: str, *, cluster: str, name: str, levels: Sequence[str] | None)
     """
     base = project.here()
     renamed = dict(map(_renamed, levels or ()))
-    try:
-        with zipfile.ZipFile(crate) as archive:
-            return _repeat(archive, crate, base, cluster, name, renamed)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise ConfigError.at(
-            crate, 0, str(error), "give a crate that benchbook export has written"
-        ) from error
-
-
-def _repeat(
-    archive: zipfile.ZipFile,
-    crate: str,
-    base: Path,
-    cluster: str,
-    name: str,
-    renamed: Mapping[tuple[str, str], str],
-) -> int:
-    source = _name_of(archive, crate)
-    name = name or f"{source}-on-{cluster or 'mine'}"
-    if not CAMPAIGN.fullmatch(name):
-        raise ConfigError.at(name, 0, "is no name for a campaign", "give another with --as")
-    runs = list(_runs(archive, crate))
-    made: list[Path] = []
-    try:
-        made += _applications(archive, base, {str(run["application"]) for run in runs})
-        made += _unpack(archive, crate, source, base)
-        variables = _variables(archive, source, {str(run["application"]) for run in runs})
-        out, left = repeated(name, source, runs, cluster, renamed, variables)
-        written(name, out, base)
-    except ConfigError:
-        for path in made:
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        raise
-    print("\n".join([*(f"wrote {path.relative_to(base)}" for path in made), out.report(base)]))
-    for why, count in sorted(left.items()):
-        print(f"left out: {count} run{'s' * (count != 1)}: {why}")
+    if cluster:
+        cluster_file(cluster, base)
+    with TemporaryDirectory(prefix=".repeat-", dir=base) as scratch:
+        theirs = Path(scratch)
+        source = _expand(crate, theirs)
+        name = name or f"{source}-on-{cluster or 'mine'}"
+        if not CAMPAIGN.fullmatch(name) or name == source:
+            what = "is the crate's own campaign" if name == source else "is no name for a campaign"
+            raise ConfigError.at(name, 0, what, "give another with --as")
+        refuse_there(name, base)
+        runs, left = _runs(theirs, crate)
+        here = _is_here(theirs, source, base)
+        made: list[Path] = []
+        try:
+            notes = _applications(theirs, base, {str(run["application"]) for run in runs}, made)
+            if not here:
+                _bring(theirs, source, base, made)
+            variables = _variables(theirs, source, {str(run["application"]) for run in runs})
+            out, others = repeated(name, source, runs, cluster, renamed, variables)
+            written(name, out, base)
+        except BaseException:
+            for path in made:
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            raise
+    print("\n".join([*(f"wrote {path.relative_to(base)}" for path in made), *notes, out.report(base)]))
+    for why, count in sorted((left + others).items()):
+        print(f"left out: {counted(count, 'run')}: {why}")
     print(pasteable(f"then: benchbook plan {name}; measured: benchbook compare {source} {name}"))
     return FINE
 
@@ -86,42 +90,111 @@ def _renamed(text: str) -> tuple[tuple[str, str], str]:
     return (factor, theirs), mine
 
 
-def _name_of(archive: zipfile.ZipFile, crate: str) -> str:
-    """Return the name of a crate's campaign; refuse what is no crate, or would fill the disk."""
-    if sum(one.file_size for one in archive.infolist()) > _MOST:
-        raise ConfigError.at(crate, 0, f"expands to more than {_MOST >> 30} GiB", "unpack it by hand")
+def _expand(crate: str, folder: Path) -> str:
+    """Expand a crate, check each of its files, and return the name of its campaign.
+
+    The raw files are in the folder ``raw`` then, how they were measured in `SOURCES`.
+    """
+    raw = folder / "raw"
     try:
-        graph = json.loads(archive.read(METADATA))["@graph"]
-        name = str(next(one for one in graph if one.get("@id") == "./").get("identifier", ""))
-    except (KeyError, ValueError, TypeError, AttributeError, StopIteration, RecursionError):
-        name = ""
+        with zipfile.ZipFile(crate) as archive:
+            _refuse(archive, crate)
+            archive.extractall(raw)
+    except (*_DAMAGED, OSError) as error:
+        if isinstance(error, ConfigError) or getattr(error, "errno", None):  # ours, or the system's
+            raise
+        raise ConfigError.at(crate, 0, f"cannot be unpacked: {error}", _GIVE) from error
+    graph, name = _described(raw / METADATA)
     if not CAMPAIGN.fullmatch(name):
-        what = f"has no {METADATA} that names a campaign"
-        raise ConfigError.at(crate, 0, what, "give a crate that benchbook export has written")
+        raise ConfigError.at(crate, 0, f"has no {METADATA} that names a campaign", _GIVE)
+    (raw / METADATA).unlink()
+    if (raw / SOURCES).exists():
+        (raw / SOURCES).rename(folder / SOURCES)
+    faults = [replace(fault, remedy=_AGAIN) for fault in manifest.check(raw, crate)[1]]
+    if faults := [*faults, *_changed(folder, crate, graph)]:
+        raise ConfigError(*faults)
     return name
 
 
-def _runs(archive: zipfile.ZipFile, crate: str) -> Iterator[dict[str, Any]]:
-    """Read the records of the runs that ended well."""
+def _refuse(archive: zipfile.ZipFile, crate: str) -> None:
+    """Refuse an archive that would fill the disk or write elsewhere."""
+    if sum(one.file_size for one in archive.infolist()) > _MOST:
+        raise ConfigError.at(crate, 0, f"expands to more than {_MOST >> 30} GiB", "unpack it by hand")
     for member in archive.namelist():
-        parts = member.split("/")
-        if len(parts) == 3 and parts[0] == "runs" and parts[2] == RECORD:
-            try:
-                record, _ = records(archive.read(member), f"{crate}/{member}")
-            except ReadError:
-                continue
-            extra = json.loads(record["extra"])
-            if ended_well(record["exit_code"], extra) and not extra.get("reason"):
-                yield record
+        path = PurePosixPath(member)
+        if path.is_absolute() or ".." in path.parts or "\\" in member:
+            raise ConfigError.at(crate, 0, f"{member!r} is no path within it", "do not trust it")
 
 
-def _variables(archive: zipfile.ZipFile, source: str, names: set[str]) -> dict[str, Any]:
+def _described(metadata: Path) -> tuple[list[Any], str]:
+    """Return the entities of a crate and the name of its campaign; empty without one."""
+    try:
+        graph = json.loads(metadata.read_bytes())["@graph"]
+        return graph, str(next(one for one in graph if one.get("@id") == "./").get("identifier", ""))
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, StopIteration, RecursionError):
+        return [], ""
+
+
+def _changed(folder: Path, crate: str, graph: Sequence[Any]) -> list[Fault]:
+    """Compare the files that say how it was measured, which no manifest names, with the crate's metadata."""
+    entities = [one for one in graph if isinstance(one, dict) and one.get("sha256")]
+    listed = {unquote(str(one.get("@id"))): one["sha256"] for one in entities}
+    listed = {name: digest for name, digest in listed.items() if name.startswith(f"{SOURCES}/")}
+    paths = [path for path in (folder / SOURCES).rglob("*") if path.is_file()]
+    there = {path.relative_to(folder).as_posix(): sha256(path) for path in paths}
+    names = sorted(name for name in listed.keys() | there.keys() if listed.get(name) != there.get(name))
+    return [Fault(f"{crate}/{name}", 0, f"is not the file of {METADATA}", _AGAIN) for name in names]
+
+
+def _is_here(theirs: Path, source: str, base: Path) -> bool:
+    """Tell whether the crate's own campaign is here; refuse another of its name, which would be compared."""
+    raw = project.raw(source, base)
+    if not (raw.exists() or project.declaration(source, base).exists()):
+        return False
+    files = _entries(theirs / "raw")
+    if missing := files - _entries(raw):
+        what = f"is another campaign than the crate's: of its {counted(len(files), 'file')} of runs "
+        what += f"{len(missing):,} are not the same here"
+        raise ConfigError.at(f"data/raw/{source}", 0, what, "repeat the crate in another project")
+    return True
+
+
+def _entries(raw: Path) -> set[str]:
+    """Return the lines of a campaign's manifest on its runs."""
+    path = raw / manifest.NAME
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    return {line for line in lines if line[66:].startswith("runs/")}
+
+
+def _runs(theirs: Path, crate: str) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Read the records of the runs that ended well; count those that cannot be read."""
+    found, left = [], Counter[str]()
+    paths = sorted((theirs / "raw" / "runs").glob(f"*/{RECORD}"))
+    for path in paths:
+        try:
+            record, _ = records(read_bytes(path), str(path))
+        except ReadError:
+            left["its record cannot be read"] += 1
+            continue
+        extra = json.loads(record["extra"])
+        if ended_well(record["exit_code"], extra) and not extra.get("reason"):
+            found.append(record)
+    if not paths:
+        what = "has no record of a run: its figures were published or computed"
+        raise ConfigError.at(crate, 0, what, "nothing can be repeated by a command")
+    if not found:
+        raise ConfigError.at(crate, 0, "has no run that ended well", "nothing can be repeated")
+    return found, left
+
+
+def _variables(theirs: Path, source: str, names: set[str]) -> dict[str, Any]:
     """Return the variables that a crate's campaign, and its cluster for these applications, set for its runs.
 
     None that chooses programs or libraries, and no path: those are of your cluster.
     """
-    matrix = section(_document(archive, f"campaigns/{source}.yaml"), "matrix")
-    launch = section(_document(archive, f"clusters/{matrix.get('cluster')}.yaml"), "launch")
+    config = theirs / SOURCES / "config"
+    matrix = section(document(config / f"campaigns/{source}.yaml"), "matrix")
+    launch = section(document(config / f"clusters/{matrix.get('cluster')}.yaml"), "launch")
     sites = [section(launch, "applications", name, "environment") for name in sorted(names)]
     given = {name: value for part in (*sites, section(matrix, "environment")) for name, value in part.items()}
     return {
@@ -131,54 +204,39 @@ def _variables(archive: zipfile.ZipFile, source: str, names: set[str]) -> dict[s
     }
 
 
-def _document(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    """Return what a file of the configuration in a crate says; empty without one."""
-    try:
-        found = yaml.safe_load(archive.read(f"{SOURCES}/config/{name}"))
-    except (KeyError, ValueError, yaml.YAMLError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _applications(archive: zipfile.ZipFile, base: Path, names: set[str]) -> list[Path]:
-    """Write the files of applications that the crate has and this project has not."""
-    made = []
+def _applications(theirs: Path, base: Path, names: set[str], made: list[Path]) -> list[str]:
+    """Write the files of applications that the crate has and this project has not; name those that differ."""
+    notes = []
     for name in sorted(filter(CAMPAIGN.fullmatch, names)):
-        path, member = base / f"config/applications/{name}.yaml", f"{SOURCES}/config/applications/{name}.yaml"
-        if path.exists() or member not in archive.namelist():
+        place = f"config/applications/{name}.yaml"
+        path, given = base / place, theirs / SOURCES / place
+        if not given.is_file():
             continue
-        write_text(path, archive.read(member).decode(errors="replace"))
-        try:
+        if not path.exists():
+            made.append(path)
+            write_text(path, given.read_text(encoding="utf-8", errors="replace"))
             models.load(Application, path)
-        except ConfigError:
-            path.unlink()
-            raise
-        made.append(path)
-    return made
+        elif differs := _differences(section(document(path), "launch"), section(document(given), "launch")):
+            notes.append(f"took: your {place}; the crate's differs in {', '.join(differs)}")
+    return notes
 
 
-def _unpack(archive: zipfile.ZipFile, crate: str, source: str, base: Path) -> list[Path]:
-    """Bring the crate's own campaign here, to be compared with, unless one of its name is here."""
+def _differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """Name what two files start an application by, where they differ; cases only where both have them."""
+    names = sorted((mine.keys() | theirs.keys()) - {"cases"})
+    found = [name for name in names if mine.get(name) != theirs.get(name)]
+    cases, others = section(mine, "cases"), section(theirs, "cases")
+    return found + [f"case {name!r}" for name in cases if others.get(name, cases[name]) != cases[name]]
+
+
+def _bring(theirs: Path, source: str, base: Path, made: list[Path]) -> None:
+    """Bring the crate's own campaign here, to be compared with."""
     raw, declaration = project.raw(source, base), project.declaration(source, base)
-    if raw.exists() or declaration.exists():
-        return []
-    for member in archive.namelist():
-        path = PurePosixPath(member)
-        if path.is_absolute() or ".." in path.parts or "\\" in member:
-            raise ConfigError.at(crate, 0, f"{member!r} is no path within it", "do not trust it")
-    for member in archive.namelist():
-        if not member.endswith("/") and member != METADATA and not member.startswith(f"{SOURCES}/"):
-            target = raw / member
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(archive.read(member))
-    if faults := manifest.check(raw, f"data/raw/{source}")[1]:
-        shutil.rmtree(raw)
-        raise ConfigError(*faults)
-    member = f"{SOURCES}/config/campaigns/{source}.yaml"
-    if member not in archive.namelist():
-        return [raw]
-    write_text(declaration, archive.read(member).decode(errors="replace"))
+    raw.parent.mkdir(parents=True, exist_ok=True)
+    made.append(raw)
+    shutil.move(theirs / "raw", raw)
     # Its matrix names the cluster it was measured on, which is not here; its runs are.
-    content = {key: value for key, value in project.load_yaml(declaration).items() if key != "matrix"}
-    write_text(declaration, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
-    return [raw, declaration]
+    declared = document(theirs / SOURCES / f"config/campaigns/{source}.yaml")
+    if content := {key: value for key, value in declared.items() if key != "matrix"}:
+        made.append(declaration)
+        write_text(declaration, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))

@@ -11,17 +11,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.base import models, project
-from analysis.base.errors import ConfigError
-from analysis.base.words import Level, meant
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.words import Level, counted, meant
 from analysis.claims.model import Claim, load_report
 from analysis.claims.needed import Needed, needed
 from analysis.datasets.applications import load_applications
 from analysis.estimates import confounding
 from analysis.estimates.finding import Cell, Confounded
 from analysis.estimates.stats import MIN_REPEATS
-from analysis.measure.cores import PLACEMENTS
+from analysis.measure.cores import PLACEMENTS, Cores
 from analysis.measure.cost import Cost, cost
-from analysis.measure.declare import PRESETS, Family, Presets, load
+from analysis.measure.declare import PRESETS, ClusterFile, Family, Launch, Presets, load
 from analysis.measure.matrix import expand
 from analysis.measure.nodes import Kind
 from analysis.measure.outline import (
@@ -160,19 +160,25 @@ def repeated(
     on = own or name
     place = base / "config" / "clusters" / f"{on}.yaml"
     fit = _Fit(place, runs, renamed or {}, load_applications(base / "config" / "applications"))
-    cells, left = Counter[str](), Counter[str]()
+    cells, left = dict[str, list[bool]](), Counter[str]()
     for run in runs:
         cell, why = fit.cell(run)
-        (left if why else cells)[why or json.dumps(cell)] += 1
+        if why:
+            left[why] += 1
+        else:
+            cells.setdefault(json.dumps(cell), []).append(run["timing"])
     if not cells:
-        why = next(iter(left), "it has none that ended well")
-        raise ConfigError.at(source, 0, f"no run can be repeated: {why}", "see benchbook repeat --help")
+        of = f"of {counted(len(runs), 'run')} cannot be repeated"
+        raise ConfigError(*(Fault(source, 0, f"{count:,} {of}", why) for why, count in left.items()))
     subsets = []
-    for number, (text, count) in enumerate(cells.items(), 1):
+    for number, (text, timed) in enumerate(cells.items(), 1):
         cell = json.loads(text)
         # Jobs at once are one run of a matrix, and leave a record each.
-        subset = _cell_subset(number, cell, math.ceil(count / int(cell["concurrent_jobs"] or 1)), {})
-        subsets.append({**subset, "why": f"as it was measured in {source}"})
+        repeats = math.ceil(len(timed) / int(cell["concurrent_jobs"] or 1))
+        subset = {**_cell_subset(number, cell, repeats, {}), "why": f"as it was measured in {source}"}
+        if "profiler" in subset["factors"] and not any(timed):  # its times counted there neither
+            subset["profiled"] = subset["factors"].pop("profiler")
+        subsets.append(subset)
     content = campaign(f"{source} repeated on {on}", on, MIN_REPEATS, subsets)
     mine = _set_in(project.load_yaml(place)) if place.is_file() else set()
     carried = {variable: value for variable, value in (variables or {}).items() if variable not in mine}
@@ -210,8 +216,8 @@ class _Fit:
         renamed: Mapping[tuple[str, str], str],
         applications: Mapping[str, Application],
     ) -> None:
-        self._own = project.load_yaml(place).get("launch", {}) if place.is_file() else None
-        self._name, self._renamed, self._applications = place.stem, renamed, applications
+        self._own, self._name = _launch(place), place.stem
+        self._renamed, self._applications = renamed, applications
         self._called = _called(place)
         self._seen = {
             factor: {str(run[factor]) for run in runs if is_known(run[factor])} for factor in DEFAULTS
@@ -223,15 +229,17 @@ class _Fit:
         """Return the cell of a run as a matrix of this cluster names it, or why it has none."""
         name = str(run["application"])
         launch = self._applications[name].launch if name in self._applications else None
+        declare = f"declare it in config/applications/{name}.yaml"
         if launch is None:
-            return {}, f"nothing says how to start {name!r}"
+            return {}, f"nothing says how to start {name!r}: {declare}"
         if run["build"] != self._builds[name]:
             return {}, f"{name} of build {run['build']!r}: a matrix has one build, {self._builds[name]!r}"
         case = {_plain(known): known for known in launch.cases}.get(_plain(str(run["case"])))
         if case is None:
-            return {}, f"{name} has no case {run['case']!r}"
-        if self._own is not None and int(run["nodes"]) > int(self._own.get("nodes", 1)):
-            return {}, f"{self._name} has no {run['nodes']} nodes"
+            return {}, f"{name} has no case {run['case']!r}: {declare}"
+        inputs = bool(launch.link_inputs or launch.cases[case].inputs)
+        if self._own and (why := self._lacks(self._own, run, inputs)):
+            return {}, why
         cell: dict[str, Any] = {**dict.fromkeys(DEFAULTS, ""), "application": name, "case": case}
         for factor in (one for one in DEFAULTS if is_known(run[one]) or one in _CHOSEN):
             theirs = str(run[factor]) if is_known(run[factor]) else ""
@@ -246,20 +254,49 @@ class _Fit:
             cell[factor] = level
         return cell, ""
 
+    def _lacks(self, own: Launch, run: Mapping[str, Any], inputs: bool) -> str:
+        """Say what a run needs that this cluster has not; empty if it has all."""
+        site = own.applications.get(str(run["application"]))
+        if site is None or (inputs and not site.inputs):
+            what = "program" if site is None else "input files"
+            file = f"config/clusters/{self._name}.yaml"
+            return f"{self._name} has no {what} of {run['application']!r}: name it in {file}"
+        if int(run["nodes"]) > own.nodes:
+            return f"{self._name} has no {run['nodes']} nodes"
+        cores = Cores.declared(own.cores).usable(str(run["placement"] or DEFAULTS["placement"]))
+        jobs = max(1, int(run["concurrent_jobs"]))
+        wanted = max(1, int(run["ranks_per_node"])) * max(1, int(run["threads"])) * jobs
+        if jobs > cores or (wanted > cores and not own.oversubscribe):
+            return f"{self._name} has {counted(cores, 'core')} on a node for {wanted} ranks and threads"
+        return ""
+
     def _level(self, factor: str, run: Mapping[str, Any], level: Any) -> tuple[Any, bool]:
         """Return a level by its own name here, and whether there is one; a blank is the factor's default."""
         named = factor in (*_CHOSEN, *OF_MACHINE, "profiler") and not BY_NAME[factor].numeric
         if self._own is None or not named or (factor == "profiler" and level == DEFAULTS[factor]):
             return level, True
-        there = self._own.get("profilers" if factor == "profiler" else factor) or {}
+        there = self._own.profilers if factor == "profiler" else self._own.levels(factor)
         level = self._called.get(str(level), level) if factor == "mpi" else level
         if level in there:
             return level, True
-        # One level of all runs is what their machine is, and was not chosen; no link is used on one node.
-        alike = len(self._seen[factor]) < 2 or (factor == "interconnect" and run["nodes"] == 1)
+        # One level of all runs is what their machine is, and was not chosen, but for a library of MPI that
+        # they name; no link is used on one node.
+        alike = len(self._seen[factor]) < (1 if factor == "mpi" else 2)
+        alike = alike or (factor == "interconnect" and run["nodes"] == 1)
         if factor in _CHOSEN and there:
             return next(iter(there)), alike and len(there) == 1
         return "", alike and factor in OF_MACHINE
+
+
+def _launch(path: Path) -> Launch | None:
+    """Return how a cluster's file starts jobs; nothing without a file."""
+    if not path.is_file():
+        return None
+    launch = models.load(ClusterFile, path).launch
+    if launch is None:
+        what = "has no part 'launch'"
+        raise ConfigError.at(f"config/clusters/{path.name}", 0, what, "say there how jobs are started")
+    return launch
 
 
 def _fixed(mixed: Confounded) -> str:
@@ -270,8 +307,8 @@ def _fixed(mixed: Confounded) -> str:
 
 def _called(path: Path) -> Mapping[str, str]:
     """Return what a cluster's file, if there is one, calls each MPI library, by the name of the records."""
-    there = project.load_yaml(path).get("launch", {}).get("mpi", {}) if path.is_file() else {}
-    return {str(entry.get("name")): str(key) for key, entry in there.items()}
+    launch = _launch(path)
+    return {library.name: key for key, library in launch.mpi.items()} if launch else {}
 
 
 def _cell_subset(number: int, cell: Cell, count: int, called: Mapping[str, str]) -> dict[str, Any]:
@@ -299,7 +336,8 @@ def _cluster_of(
             raise ConfigError.at(f"config/applications/{name}.yaml", 0, what, "declare its launch there")
         cases = tuple(dict.fromkeys(str(one["case"]) for one in subsets if one["application"] == name))
         wanted = Wanted(Path(place).stem, application=name, cases=cases, mpi=libraries)
-        made = _cluster(wanted, [one["factors"] for one in subsets], program, out, place)
+        factors = [{"profiler": one.get("profiled", []), **one["factors"]} for one in subsets]
+        made = _cluster(wanted, factors, program, out, place)
         content = content or made
         content["launch"]["applications"].update(made["launch"]["applications"])
     return content
@@ -450,7 +488,7 @@ def _cluster(
     library = {"ipm": "/path/to/libipm.so", "mpip": "/path/to/libmpiP.so"}
     profilers = {name: {"library": library[name]} for name in _each(factors, "profiler") if name in library}
     more = {"profilers": profilers} if profilers else {}
-    wanted = replace(wanted, mpi=wanted.mpi or _each(factors, "mpi"), levels=levels)
+    wanted = replace(wanted, mpi=wanted.mpi or _each(factors, "mpi"), levels=levels, flags=False)
     return cluster(wanted, kind, program, out, place, **more)
 
 

@@ -93,6 +93,7 @@ class Wanted:
     feature: str = ""
     account: str = ""
     search: bool = False  # whether the programs in PATH here are those of the nodes
+    flags: bool = True  # whether what is missing can be given by a flag
 
 
 @dataclass
@@ -119,7 +120,7 @@ class Outline:
     def report(self, base: Path) -> str:
         """Name the files that were written and what is left to fill in, a line each."""
         written = [f"wrote {path.relative_to(base)}" for path in self.files]
-        return "\n".join([*written, *self.notes, *(f"fill in: {one}" for one in self.todo)])
+        return "\n".join([*written, *self.notes, *(f"fill in: {one}" for one in dict.fromkeys(self.todo))])
 
 
 def by_hand(wanted: Wanted, base: Path) -> Outline:
@@ -384,7 +385,7 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     if wanted.application == "proxy" and not wanted.binary:
         return {"build": "proxy", "variant": "-O2"}
     if not wanted.binary:
-        out.todo.append(f"{place}: where the program is, for /path/to (or give --binary)")
+        out.todo.append(f"{place}: where the program is, for /path/to{' (or give --binary)' * wanted.flags}")
     program = wanted.binary or f"/path/to/{wanted.application}"
     if wanted.application == "osu" and _CASE not in program:
         program += "/osu_${case}"
@@ -393,7 +394,8 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     if not names and not (launch and launch.link_inputs):
         return {"program": program}
     if not wanted.input:
-        out.todo.append(f"{place}: the folder of the input files, for /path/to/inputs (or give --input)")
+        flag = " (or give --input)" * wanted.flags
+        out.todo.append(f"{place}: the folder of the input files, for /path/to/inputs{flag}")
         return {"program": program, "inputs": "/path/to/inputs"}
     path = Path(wanted.input).absolute()
     if not path.exists():
