@@ -13,6 +13,7 @@ from analysis import cli, readers
 from analysis.importing import detect, hardware, launch
 from analysis.importing.vocabulary import parse_name, system
 
+from ..readers.merits.texts import TEXTS
 from .test_import import Imported, imported, log, project, runs
 from .test_scheduler import lsf
 
@@ -474,6 +475,24 @@ Mesh stats
 
     Number of cells:  541787
 """
+
+
+def test_fio__numbers_of_jobs_and_queues_are_options_of_one_problem(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """Two numbers of jobs, twice each; blocks of another size are another problem."""
+    (tmp_path / "tree").mkdir()
+    series = [("1", "4k", 1000), ("1", "4k", 1010), ("4", "4k", 3500), ("4", "4k", 3600), ("4", "1m", 3900)]
+    for at, (jobs, block, operations) in enumerate(series):
+        content = json.loads(TEXTS["fio"])
+        options = {"rw": "write", "bs": block, "size": "1g", "iodepth": "8", "numjobs": jobs}
+        content["jobs"][0]["job options"] = options
+        content["jobs"][0]["write"] |= {"runtime": 8000 + at, "total_ios": operations, "iops": operations / 8}
+        (tmp_path / "tree" / f"run{at}.json").write_text(json.dumps(content))
+    found = [one for _, one in sorted(imported(tmp_path / "tree").items())]
+    assert [one["options"] for one in found] == [f"numjobs={jobs}" for jobs, *_ in series]
+    assert [one["repeat"] for one in found] == [1, 2, 1, 2, 1]
+    assert len(set(runs(project)["problem"].values)) == 2
 
 
 def _tools(**said: str) -> dict[str, str]:

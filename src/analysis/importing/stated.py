@@ -15,6 +15,8 @@ from analysis.schema.registry import blank
 
 # As IPM 2 prints times, IPM 0.9x, and mpiP as its reader gives them.
 _CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%y/%H:%M:%S", "%Y-%m-%dT%H:%M:%S")
+# Numbers in what an output states of its problem that say how it is worked off.
+_WORKERS = ("P", "Q", "variant", "numjobs", "iodepth")
 
 
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -41,9 +43,8 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts |= {"case": printed[0]} if len(printed) == 1 else {}
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
-    # The grid of processes of HPL and its variant are no problem: they are chosen for the ranks.
     problem = readers.problem(ds).split()
-    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=", "variant=")))
+    processes = dict(one.split("=", 1) for one in problem if one.partition("=")[0] in _WORKERS)
     # Nor is the program of a suite: its tools have clocks too.
     processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
     facts |= {"grid": processes} if processes else {}
