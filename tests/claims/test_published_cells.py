@@ -22,6 +22,7 @@ from analysis.schema.campaigns import CampaignFile
 TABLES = {
     "published-lsdyna": "runs.csv",
     "published-lammps": "runs.csv",
+    "published-lammps-hdr": "runs.csv",
     "published-ethernet": "runs.csv",
     "published-spec2006": "results.csv",
     "published-roce": "runs.csv",
@@ -29,6 +30,7 @@ TABLES = {
     "published-charm": "runs.csv",
     "published-crash": "runs.csv",
     "published-spechpc": "runs.csv",
+    "published-hpcg-flags": "runs.csv",
 }
 Found = dict[tuple[str, str], Verdict]
 
@@ -64,7 +66,7 @@ def middles(name: str, value: str, *by: str) -> dict[tuple[str, ...], float]:
 
 
 def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
-    assert len(told) == 58
+    assert len(told) == 64
     # No source shows that both links ran in turn where all its comparisons agree.
     words = {one.verdict for one in told.values()}
     assert words == {
@@ -90,6 +92,34 @@ def test_lammps__efa_over_tcp_at_32_nodes(told: Found) -> None:
     assert one.verdict == "direction in that order of runs only, smaller"
     most = told["published-lammps", "hpcg2014-ic-fdr-over-1gbe-5x"]
     assert most.estimate == pytest.approx(lead["64"])
+
+
+def test_lammps_hdr__gains_at_each_step_to_32_nodes(told: Found) -> None:
+    rate = middles("published-lammps-hdr", "figure_of_merit", "nodes")
+    assert [rate[n,] for n in ("4", "8", "16", "32")] == [4.320, 8.327, 14.923, 29.751]
+    for claim in ("lsdyna2014-ic-only-fdr-continuous-gain", "lsdyna2009-ic-ib-scales-to-24"):
+        one = told["published-lammps-hdr", claim]
+        # The worst of five jobs on twice the nodes is 1.6 times as fast as the best: no step is short of 5 %.
+        assert (one.estimate, one.verdict, len(one.runs)) == (32, "in that order of runs only", 20)
+    # By hand: of 190 pairs of runs 150 are of two sizes, all in one order, and 40 of one size are ties.
+    risen = told["published-lammps-hdr", "lsdyna2014-cpu-ivb-fdr-enable-scaling"]
+    assert risen.estimate == pytest.approx(150 / (150 * 190) ** 0.5)
+
+
+def test_hpcg_flags__gain_three_percent_which_noise_hides(told: Found) -> None:
+    rating = middles("published-hpcg-flags", "figure_of_merit", "cluster", "build")
+    gains = {
+        machine: 100 * (rating[machine, "-Ofast, own instruction set"] / rating[machine, "-O3"] - 1)
+        for machine, build in rating
+        if build == "-O3"
+    }
+    found = sorted(round(one, 1) for one in gains.values())
+    assert found == [-7.5, -4.9, -0.5, 0.1, 0.7, 1.1, 2.6, 3.5, 3.8, 4.6, 6.3, 6.5, 14.7, 27.3]
+    del gains["m6a.12xlarge"]  # one of its three runs is 34 % from the rest
+    one = told["published-hpcg-flags", "hpcg2014-cc-2pct"]
+    assert (one.estimate, one.n) == (pytest.approx(median(gains.values())), 13)
+    assert (round(one.low, 1), round(one.high, 1)) == (-0.5, 6.5)
+    assert (one.verdict, one.distance) == ("cannot tell", "analogue")
 
 
 def test_ethernet__pennant_is_slower_on_32_nodes_than_on_16(told: Found) -> None:
