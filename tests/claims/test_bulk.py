@@ -150,7 +150,8 @@ def test_bulk__latency_of_infiniband_and_of_tcp_in_two_clouds(verdicts: dict[str
     assert (len(fabric), len(ethernet)) == (280, 225)
     assert max(fabric) < 2 < 27 < min(ethernet)  # us: no pair of one is near one of the other
     assert one.estimate == pytest.approx(median(ethernet) / median(fabric)) == pytest.approx(35.64 / 1.57)
-    assert (one.distance, one.verdict) == ("analogue", "agrees, order of runs not known")
+    # One link is Azure's, the other Google's: more than the link differs, whatever the order.
+    assert (one.distance, one.verdict) == ("analogue", "agrees, systems differ")
 
 
 def at_frequency(application: str, column: str, ghz: str) -> float:

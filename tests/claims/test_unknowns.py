@@ -55,6 +55,13 @@ def test_hanging__nearly_all_draws_in_one_half_of_an_assumed_range(
         ("lsdyna2014", "mem-dual-1600-over-single-1866-8-9pct", bands.TOO_WIDE, "by less than 2.5 % of"),
         ("lsdyna2014", "cpu-ivb-over-snb-20pct", bands.TOO_WIDE, "no effect is permitted too"),
         ("lsdyna2009", "pwr-ib-60pct-per-job", bands.TOO_WIDE, "by less than 2.5 % of the draws"),
+        # Eight of 300 draws reach it, and 2.5 % are 7.5, give or take 5.4 by chance.
+        (
+            "openatom2010",
+            "ic-ib-over-gige-571pct",
+            bands.TOO_WIDE,
+            "2.5 % of the draws reach it depends on chance",
+        ),
         ("hpcg2014", "ic-fdr-over-10gbe-4-5x", bands.INSIDE, "hangs on one assumed end: nic.tcp above"),
         ("lsdyna2009", "cpu-shanghai-beats-barcelona", bands.INSIDE, "permitted, which confirms nothing"),
     ],

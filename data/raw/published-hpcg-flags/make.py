@@ -18,8 +18,8 @@ SOURCE = "aws-performance-study"
 COMMIT = "c7f0268a62cf26d8af39417b05f35f49752241d6"
 LOGS = "experiment/eks/cpu/hpcg-matrix/logs/hpcg"
 HEADER = (
-    "run", "application", "version", "case", "cluster", "build", "tuning", "mpi", "nodes", "ranks", "ranks_per_node",
-    "target_time", "start", "figure_of_merit", "figure_of_merit_unit", "source",
+    "run", "application", "version", "case", "cluster", "build", "tuning", "mpi", "nodes", "ranks",
+    "ranks_per_node", "target_time", "start", "figure_of_merit", "figure_of_merit_unit", "source",
 )  # fmt: skip
 # The instruction set of each type of machine, as the tags of the images name it.
 SETS = {
@@ -31,7 +31,9 @@ SETS = {
     "znver4": ("c7a.12xlarge",),
 }  # fmt: skip
 TWICE = "c6id.12xlarge"  # the folder of this machine is within another one of its name
-JOB = re.compile(r"^FLUX-JOB START (\S+) hpcg-iter-\d+\n.*?\"timestamp\":([\d.]+),\"name\":\"init\"", re.M | re.S)
+JOB = re.compile(
+    r"^FLUX-JOB START (\S+) hpcg-iter-\d+\n.*?\"timestamp\":([\d.]+),\"name\":\"init\"", re.M | re.S
+)
 RANKS = re.compile(r"-N1 -n (\d+) ")
 RATING = re.compile(r"^Final Summary::HPCG result is VALID with a GFLOP/s rating of=([\d.]+)$", re.M)
 GRID = re.compile(r"^Local Domain Dimensions::n([xyz])=(\d+)$", re.M)
@@ -62,11 +64,12 @@ def _runs(text: str, machine: str, build: str, tag: str) -> Iterator[list[str]]:
         raise SystemExit(f"{machine}, {tag}: another grid than README.md names")
     if len(ratings) != len(starts) or len(threads) != 1:
         raise SystemExit(f"{machine}, {tag}: {len(ratings)} ratings of {len(starts)} runs")
-    # HPCG names its files by their time and the log has them by name, so the ratings are in the order of the runs.
+    # The log has HPCG's files by their names, which are times: the ratings are in the order of the runs.
     for number, (start, rating) in enumerate(zip(starts, ratings, strict=True), 1):
         began = datetime.fromtimestamp(start, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         yield [
-            f"{machine}, {tag}, {number}", "hpcg", "3.1", "32³", machine, build, f"{threads.copy().pop()} threads a rank",
+            f"{machine}, {tag}, {number}", "hpcg", "3.1", "32³", machine, build,
+            f"{min(threads)} threads a rank",
             "Open MPI", "1", ranks[1], ranks[1], asked[2], began, rating, "GFLOP/s", SOURCE,
         ]  # fmt: skip
 

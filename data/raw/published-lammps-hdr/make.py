@@ -22,7 +22,8 @@ HEADER = (
 )  # fmt: skip
 RANKS = 96  # `--tasks-per-node=96` of each job
 SAID = (
-    "lammps", "a8687b5", "ReaxFF HNS, 39.8 M atoms", "HB120-96rs_v3", "EPYC of HBv3", "HDR InfiniBand", "Open MPI",
+    "lammps", "a8687b5", "ReaxFF HNS, 39.8 M atoms", "HB120-96rs_v3", "EPYC of HBv3", "HDR InfiniBand",
+    "Open MPI",
 )  # fmt: skip
 BARE = re.compile(r"^## Lammps\n\n### bare\n```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SIZE = re.compile(r"results/lammps/lammps-(\d+)-iter-")

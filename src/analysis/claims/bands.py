@@ -3,8 +3,8 @@
 Each draw answers a claim's question by itself, from the same draw on both sides. The band holds the central
 95 % of the answers and is widened by the error of the model as far as it was compared with runs.
 
-- inside the band: at least 2.5 % of the draws reach what the claim allows, and the band excludes no effect;
-  that confirms nothing;
+- inside the band: clearly 2.5 % of the draws or more reach what the claim allows, and the band excludes no
+  effect; that confirms nothing;
 - too wide to tell: fewer draws reach it, or the band has no effect too, an order both ways, or half of the
   claimed effect and twice of it;
 - outside the band: nothing that the claim allows is permitted.
@@ -143,6 +143,9 @@ def _word(claim: Claim, one: DrawAnswers) -> tuple[str, str]:
     neutral = _neutral(claim)
     if neutral is not None and least <= neutral <= most and not low < neutral < high:
         return TOO_WIDE, "no effect is permitted too"
+    # Draws of another seed differ by two standard errors of a share.
+    if reached < REACHED + 2 * (REACHED * (1 - REACHED) / one.drawn.sum()) ** 0.5:
+        return TOO_WIDE, f"whether {_percent(REACHED)} of the draws reach it depends on chance"
     return INSIDE, "permitted, which confirms nothing"
 
 

@@ -24,7 +24,7 @@ ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
 IN_ORDER = f"{ONE_AFTER_ANOTHER}, and nothing says that this was one session"
 AT_ONCE = "its sides ran at the same time, as jobs that may disturb each other"
 SAME_FIRST = "in each pair, or in nearly each, the same side was run first"
-OTHER_SYSTEMS = "each run is another system, so that its sides may differ in more than is compared"
+OTHER_SYSTEMS = "its sides are different systems, which may differ in more than is compared"
 OTHER_HOURS = "its sides were run at different times of day"
 # How a sentence is limited by that, and the words for a claim that its runs agree with or contradict.
 LIMITED = {

@@ -237,7 +237,8 @@ class Pooled(Model):
     )
     why: Reason
     systems: bool = Field(
-        False, description="each run is another system, so that the order of the runs means nothing"
+        False,
+        description="the sides of a comparison are different systems, so the order of the runs means nothing",
     )
 
 
