@@ -608,6 +608,9 @@ WORDLESS: dict[str, Any] = {"reason": "it ended without a record, and nobody kno
         ({"State": "FAILED"}, {}, ""),
         ({"State": "RUNNING", "End": "Unknown"}, {}, ""),
         ({"End": clock(1795220874)}, {}, ""),  # 13 s after the program: it failed by itself
+        # The program ended 8 s after its job had got the signal, and 39 s after.
+        ({"State": "TIMEOUT"}, {"end": 1795220869.0}, "Slurm says TIMEOUT: exit code 1"),
+        ({"State": "TIMEOUT"}, {"end": 1795220900.0}, ""),
         ({"Start": clock(1795220855)}, {}, ""),  # a later start of the job
         ({"JobName": "77aa"}, {}, ""),  # another job of this number
         ({}, {"reason": "it ended without a record: Slurm says NODE_FAIL"}, ""),

@@ -156,12 +156,19 @@ def untrue(hits: Hits, records: Iterable[Mapping[str, Any]]) -> list[str]:
     found, records = [], list(records)
     kinds = of_starts(hits, records)
     for record in records:
-        reason, kind = record["reason"], kinds.get(record["run"], "")
+        reason = record["reason"]
+        kind = kinds.get(record["run"]) or _still_short(hits, *start_of(record))
         said = {name for name, pattern in _SAYS.items() if pattern.search(reason)}
         right = {kind.removeprefix(PERHAPS)} & _SAYS.keys()
         if reason and said != right and not (kind.startswith(PERHAPS) and not said):
             found.append(f"{record['run']}: {reason}, hit by {kind or 'nothing'}")
     return found
+
+
+def _still_short(hits: Hits, job: str, at: int) -> str:
+    """Tell that a start may have the limit to which an earlier one was shortened: Slurm keeps it."""
+    hit, when = hits.get(job, ("", 0.0))
+    return f"{PERHAPS}shortened limit" if hit.endswith("shortened limit") and at > when else ""
 
 
 def stopped(hits: Hits, records: Iterable[Mapping[str, Any]]) -> list[str]:
