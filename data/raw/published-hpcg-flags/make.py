@@ -27,7 +27,7 @@ SETS = {
                        "m6id.12xlarge", "r6i.8xlarge"),
     "sapphirerapids": ("r7iz.8xlarge",),
     "skylake-avx512": ("d3.4xlarge",),
-    "znver3": ("c6a.16xlarge", "hpc6a.48xlarge", "m6a.12xlarge", "r6a.12xlarge"),
+    "znver3": ("c6a.16xlarge", "hpc6a.48xlarge", "r6a.12xlarge"),
     "znver4": ("c7a.12xlarge",),
 }  # fmt: skip
 TWICE = "c6id.12xlarge"  # the folder of this machine is within another one of its name
