@@ -155,6 +155,51 @@ def test_new_campaign__the_input_is_a_file_or_a_folder(
     assert launch["applications"]["openfoam"]["inputs"] == str(tmp_path)
 
 
+def test_new_campaign__an_input_is_measured_and_never_left_out(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LAMMPS has cases of its own, of which the first was measured in place of the input."""
+    (elsewhere / "in").mkdir()
+    deck = elsewhere / "in/melt.in"
+    deck.write_text("run 1", encoding="utf-8")
+    flags = ["--yes", "--nodes=1", "--binary=/opt/run", f"--input={deck}"]
+    assert cli.main(["new-campaign", "mine", *flags, "--application=lammps"]) == 0
+    (run, *_) = planned("mine", elsewhere).runs
+    assert run.case == "input"
+    (job,) = prepare.now(elsewhere, "mine", run.name, ["n1"], [])["jobs"]
+    assert job["command"][-2:] == ["-in", str(deck)]
+    for others, why in {
+        ("lammps", "--case=lj"): "--input: lammps takes no input for lj; give --case input",
+        ("hpcc",): "--input: hpcc takes no input; leave it out, or name it in --arguments",
+        ("namd",): f"--input: {deck} is a file, of which namd needs the folder; ",
+        ("lammps", "--arguments=-in other.in"): "--input: no word of --arguments is this file; name melt.in",
+    }.items():
+        name, *more = others
+        assert cli.main(["new-campaign", "other", *flags, f"--application={name}", *more]) == 1
+        assert why in capsys.readouterr().err
+    own = [*flags, "--application=lammps", "--arguments=-in melt.in"]
+    assert cli.main(["new-campaign", "own", *own]) == 0
+    (run, *_) = planned("own", elsewhere).runs
+    (job,) = prepare.now(elsewhere, "own", run.name, ["n1"], [])["jobs"]
+    assert job["command"][-2:] == ["-in", str(deck)]
+    assert cli.main(["new-campaign", "folder", *own, f"--input={deck.parent}"]) == 0
+    (run, *_) = planned("folder", elsewhere).runs
+    (job,) = prepare.now(elsewhere, "folder", run.name, ["n1"], [])["jobs"]
+    assert (job["command"][-1], job["links"]) == ("melt.in", str(deck.parent))
+
+
+def test_new_campaign__a_program_that_is_linked_to_another_library_is_named(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(outline, "library_of", lambda path: "Open MPI 4.1.4")
+    flags = ["--yes", "--nodes=1", "--binary=/opt/hpcc", "--application=hpcc"]
+    assert cli.main(["new-campaign", "mine", *flags, "--mpi=MPICH 4.0.2"]) == 0
+    why = "check: /opt/hpcc is linked to Open MPI 4.1.4, and MPICH 4.0.2 is to start it\n"
+    assert why in capsys.readouterr().out
+    assert cli.main(["new-campaign", "own", *flags, "--mpi=Open MPI 4.1.5"]) == 0
+    assert "check: " not in capsys.readouterr().out
+
+
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that alone is in PATH, with programs that do nothing; they are linked to no library."""

@@ -50,6 +50,19 @@ def test_verdicts__the_device_that_carried_the_messages_is_compared_with_what_th
     )
 
 
+def test_verdicts__a_run_that_was_not_started_shows_no_fault_of_launcher_or_link(
+    base: Path, tmp_path: Path
+) -> None:
+    """Without a program there was no launcher to blame, and no driver that counts elsewhere."""
+    none: dict[str, Any] = {"binding": {}, "traffic": {}}
+    found = said(base, tmp_path, reason="no program /path/to/xhpl", **none)
+    assert found["binding"] == ("missing", "the run failed before its ranks were started")
+    assert found["link"] == ("missing", "the run failed before its ranks had sent anything")
+    found = said(base, tmp_path, reason="exit code 1", **none)
+    assert "'start' of the MPI library may be another" in found["binding"][1]
+    assert "compare the times of two links by hand" in said(base, tmp_path, traffic={})["link"][1]
+
+
 def test_verdicts__a_rank_with_other_cores_is_named(base: Path, tmp_path: Path) -> None:
     binding = {"ranks": ["0 n1 0 0", "1 n2 4-7 0-7"], "as_asked": False}
     word, why = said(base, tmp_path, binding=binding)["binding"]

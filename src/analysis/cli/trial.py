@@ -116,6 +116,8 @@ def verdicts_of(declared: Declared, run: Run, record: Mapping[str, Any], folder:
 def _binding(record: Mapping[str, Any]) -> tuple[str, str]:
     known = record.get("binding") or {}
     rows = [line.split() for line in known.get("ranks") or ()]
+    if not rows and str(record.get("reason")).startswith("no "):  # program or input: no launcher was started
+        return MISSING, "the run failed before its ranks were started"
     if not rows:
         return MISSING, "no rank noted its cores: see stderr.txt; 'start' of the MPI library may be another"
     wrong = [row for row in rows if row[2] != row[3]]
@@ -135,6 +137,8 @@ def _link(run: Run, record: Mapping[str, Any]) -> tuple[str, str]:
     if run.nodes < 2:
         return MISSING, "no run that was tried has two nodes; add one to the matrix if a link is compared"
     traffic = {device: count for device, count in (record.get("traffic") or {}).items() if count > _NOISE}
+    if not traffic and record.get("reason"):
+        return MISSING, "the run failed before its ranks had sent anything"
     if not traffic:
         what = f"no device of the first node sent or received {_NOISE / 1e3:.0f} kB"
         return MISSING, f"{what}; its driver may count elsewhere: compare the times of two links by hand"

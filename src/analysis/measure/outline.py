@@ -179,9 +179,13 @@ def _found(wanted: Wanted, kind: Kind, of: str, base: Path, out: Outline) -> tup
             program = str(Path(program).with_name(names[0]))
         out.notes.append(f"took: {program}, which is in PATH; --binary gives another")
         wanted = replace(wanted, binary=program)
-    if wanted.binary and not wanted.mpi and (library := library_of(wanted.binary.replace(_CASE, case))):
+    library = library_of(wanted.binary.replace(_CASE, case)) if wanted.binary else ""
+    if library and not wanted.mpi:
         out.notes.append(f"took: {library}, to which it is linked; --mpi gives another")
         kind = replace(kind, libraries=(library,))
+    for other in wanted.mpi if library else ():
+        if family_of(other) != family_of(library):
+            out.notes.append(f"check: {wanted.binary} is linked to {library}, and {other} is to start it")
     return wanted, kind
 
 
@@ -285,7 +289,13 @@ def _application(wanted: Wanted, of: str, base: Path, out: Outline) -> tuple[App
         if case not in launch.cases:
             what = f"{wanted.application} has no case {case!r}"
             raise ConfigError.at("--case", 0, what, known(case, launch.cases))
-    return launch, list(wanted.cases) or list(launch.cases)[:1]
+    takes = [name for name, case in launch.cases.items() if case.inputs or launch.link_inputs]
+    cases = list(wanted.cases) or (takes if wanted.input and takes else list(launch.cases))[:1]
+    if wanted.input and not set(cases) & set(takes):
+        what = f"{wanted.application} takes no input" + (f" for {', '.join(cases)}" if takes else "")
+        remedy = f"give --case {takes[0]}" if takes else "leave it out, or name it in --arguments"
+        raise ConfigError.at("--input", 0, what, remedy)
+    return launch, cases
 
 
 def _can_start(base: Path) -> str:
@@ -308,10 +318,21 @@ def _new_application(wanted: Wanted, of: str, base: Path) -> dict[str, Any]:
         remedy += f"reads its output: {', '.join(engines(base))}; {_can_start(base)}"
         raise ConfigError.at("--application", 0, f"{what} {wanted.application!r}", remedy)
     cases: dict[str, Any] = {case: {} for case in wanted.cases or ["run"]}
+    arguments = [text.replace("$", "$$") for text in wanted.arguments]
+    kept = there.model_dump(include=set(_KEPT), exclude_defaults=True) if there else {}
+    if wanted.input and Path(wanted.input).is_dir():
+        kept["link_inputs"] = True
+    elif wanted.input and not kept.get("link_inputs"):
+        called = (wanted.input, Path(wanted.input).name)
+        if not set(called) & set(wanted.arguments):
+            remedy = f"name {called[1]} there, or give the folder, whose files the job finds in its own"
+            raise ConfigError.at("--input", 0, "no word of --arguments is this file", remedy)
+        arguments = ["${input}" if text in called else text for text in arguments]
+        cases = {case: {"inputs": {"input": ""}} for case in cases}
     file = "stdout.txt" if wanted.done or not there else there.result.file
     launch = {
-        "arguments": [text.replace("$", "$$") for text in wanted.arguments],
-        **(there.model_dump(include=set(_KEPT), exclude_defaults=True) if there else {}),
+        "arguments": arguments,
+        **kept,
         "result": {"file": file, "text": done},
         "cases": cases,
     }
@@ -400,6 +421,9 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     path = Path(wanted.input).absolute()
     if not path.exists():
         raise ConfigError.at("--input", 0, f"there is no {wanted.input}", "give the path of a file or folder")
+    if not (path.is_dir() or names):
+        what = f"{wanted.input} is a file, of which {wanted.application} needs the folder"
+        raise ConfigError.at("--input", 0, what, "give the folder: the job finds its files in its own")
     return {
         "program": program,
         "inputs": str(path) if path.is_dir() else {n: {"path": str(path)} for n in names},
