@@ -174,5 +174,5 @@ def test_clean__verdicts_that_a_run_did_not_reach_stay_unless_the_code_changed()
         ).stdout
 
     assert cleaned() == kept
-    code[0].source = code[0].source.replace("syn-lsdyna2014", "vm-profiles")
+    code[0].source = code[0].source.replace("vm-hpcg", "vm-profiles")
     assert "text/html" not in cleaned()

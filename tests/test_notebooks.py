@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from analysis import pages
+from analysis.estimates.contents import load_config
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -51,7 +52,7 @@ def nbval(folder: Path, *notebooks: Path, workers: int = 0) -> tuple[int, dict[s
 
 
 @needs_notebooks
-@pytest.mark.datasets("vm-hpcg", "syn-lsdyna2014", "syn-lsdyna2009")
+@pytest.mark.datasets("vm-hpcg", "published-spechpc", "archer2-frequency")
 @pytest.mark.parametrize(
     "few",
     [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.datasets(*campaigns())])],
@@ -77,6 +78,14 @@ def test_notebooks__are_compared_where_they_give_verdicts(notebook: Path) -> Non
     for cell in compared:
         assert cell.outputs, f"{notebook.name}: a verdict cell without output compares nothing"
         assert not [output for output in cell.outputs if output.output_type == "error"]
+
+
+@needs_notebooks
+def test_notebooks__defaults_are_campaigns_that_a_report_builds() -> None:
+    (power,) = set(campaigns()) - set(load_config(ROOT)["campaigns"])
+    named = [path.stem for path in NOTEBOOKS if power in path.read_text(encoding="utf-8")]
+    # No campaign that is evidence has a power log.
+    assert (power, named) == ("syn-lsdyna2009", ["87-power-over-time"])
 
 
 @needs_notebooks

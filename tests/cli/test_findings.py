@@ -140,9 +140,24 @@ def test_built__asks_once_for_what_changed(
     os.utime(base / changed, (3_000, 3_000))
     built(["one"])
     assert [command[-1] for command in asked] == ["data/processed/one/campaign.nc"]
-    assert capsys.readouterr().err == "building the datasets of one\n"
+    assert capsys.readouterr().err == "checking whether the datasets of one are up to date\n"
     built(["one"])  # the build found nothing to do, and that was younger
     assert len(asked) == 1
+
+
+def test_built__names_what_was_built(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = base / "data/processed/one/campaign.nc"
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        tree.touch()
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    tree.unlink()
+    built(["one"])
+    assert capsys.readouterr().err.splitlines()[1:] == ["built the datasets of one"]
 
 
 def test_built__a_failed_build_is_told(

@@ -322,7 +322,7 @@ def test_questions__a_kilowatt_hour_an_hour_costs_its_price_8760_times() -> None
     assert same["cost_a_year"].tolist() == pytest.approx([2628.0, 1314.0])
     assert same["kg_CO2e_a_year"].tolist() == pytest.approx([0.4 * 1.5 * 8760, 0.4 * 1.5 * 4380])
     assert pages.cost_sentences(same, "interconnect", "1gbe", "USD") == [
-        "As many jobs cost 2,630 USD a year with 1gbe; saved with ib-ddr 1,310 USD."
+        "As many jobs cost 2,630 USD a year with 1gbe; saved with ib-ddr: 1,310 USD."
     ]
 
 

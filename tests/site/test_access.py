@@ -32,6 +32,24 @@ PAGES = (
 FOUND = """axe.run(document, { resultTypes: ["violations"] }).then((found) => found.violations.map(
   (one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`))"""
 
+BUILT = ROOT / "results" / "site"
+# Words of which a reader on a telephone sees the parts in different lines.
+BROKEN = r"""(() => {
+  const broken = [], range = document.createRange();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data, parentElement } = walker.currentNode;
+    if (parentElement.closest("script, style, svg") || !parentElement.checkVisibility()) continue;
+    for (const word of data.matchAll(/[\p{L}\p{N}]{3,}/gu)) {
+      range.setStart(walker.currentNode, word.index);
+      range.setEnd(walker.currentNode, word.index + word[0].length);
+      const parts = [...range.getClientRects()].filter((part) => part.width > 0);
+      if (new Set(parts.map((part) => Math.round(part.top))).size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+})()"""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -64,6 +82,34 @@ def test_page__has_no_violation(browser: Browser, site: Path, page: str, dark: b
         browser.run(f"{AXE_SCRIPT};1")
         assert browser.run(FOUND) == []
         assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not BUILT.is_dir(), reason="no site is built: run `make report`")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_site__every_page_that_was_built_has_no_violation_and_no_broken_word(
+    browser: Browser, dark: bool
+) -> None:
+    found = {}
+    browser.media(dark=dark)
+    for page in sorted(BUILT.rglob("*.html")):
+        for width in (1360, 390):
+            browser.size(width, 844)
+            browser.open(page.as_uri())
+            browser.run(f"{AXE_SCRIPT};1")
+            faults = [*browser.run(FOUND), *browser.run(BROKEN)]
+            if faults or browser.run("document.documentElement.scrollWidth") > width:
+                found[f"{page.relative_to(BUILT)}, {width} px"] = faults
+    assert found == {}
+
+
+def test_words__a_broken_one_is_seen(browser: Browser, site: Path) -> None:
+    browser.size(390, 844)
+    browser.open((site / "index.html").as_uri())
+    assert browser.run(BROKEN) == []
+    browser.run("""document.querySelector("main").insertAdjacentHTML("afterbegin",
+      "<p style='width: 3ch; overflow-wrap: anywhere'>published</p>")""")
+    assert browser.run(BROKEN) == ["published"]
 
 
 def test_question__a_campaign_with_many_words_fits_a_telephone(browser: Browser, site: Path) -> None:

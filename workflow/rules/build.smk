@@ -96,9 +96,10 @@ rule evidence:
         verdicts=all_verdicts(),
 
 
-# Includes what the notebooks' defaults name, which is mostly synthetic: JupyterLab and the tests need it.
+# Includes what the notebooks' defaults name, and the synthetic campaigns that tests read.
 rule datasets:
     input:
         trees=[tree(name) for name in config["campaigns"]],
         defaults=lambda wildcards: [tree(name) for name in notebook_campaigns()],
+        examples=[tree(name) for name in EXAMPLES if declaration(name).is_file()],
         verdicts=all_verdicts(),

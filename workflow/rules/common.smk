@@ -36,6 +36,8 @@ RECOVERIES = [
     for name in ["results/selftest/verdicts.json"]
     if not SELFTEST and Path(name).is_file()
 ]
+# Synthetic campaigns that tests and examples of the documentation read.
+EXAMPLES = ("syn-lsdyna2009", "syn-lsdyna2014", "syn-nightly")
 CHECKED = "data/model/whatif-check.csv"  # what `whatif-check` simulated
 VALIDATED = (
     "vm-exchange",

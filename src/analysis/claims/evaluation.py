@@ -40,8 +40,9 @@ def _evaluated(claim: Claim, report: Report, campaign: Campaign, views: dict[int
     view = campaign.view_for(report.name, claim.topic, claim.id)
     if view is None:
         return _verdict(claim, report, campaign)
-    part = views.setdefault(id(view), campaign.seen(view))
-    return _viewed(_verdict(_asked(claim, view), report, part), view, claim)
+    if id(view) not in views:
+        views[id(view)] = campaign.seen(view)
+    return _viewed(_verdict(_asked(claim, view), report, views[id(view)]), view, claim)
 
 
 def _asked(claim: Claim, view: View) -> Claim:

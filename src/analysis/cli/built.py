@@ -25,8 +25,10 @@ def built(names: Sequence[str]) -> None:
     late = [name for name in names if _outdated(name, base)]
     if not late:
         return
-    print(f"building the datasets of {', '.join(late)}", file=sys.stderr)
-    targets = [os.path.relpath(project.processed(name, base) / "campaign.nc", base) for name in late]
+    trees = [project.processed(name, base) / "campaign.nc" for name in late]
+    before = [_changed(path) for path in trees]
+    print(f"checking whether the datasets of {', '.join(late)} are up to date", file=sys.stderr)
+    targets = [os.path.relpath(path, base) for path in trees]
     script = base / "workflow" / "scripts" / "snakemake_local.py"
     command = [sys.executable, str(script), "--cores", "2", "--quiet", "all", "--show-failed-logs"]
     done = subprocess.run(
@@ -40,6 +42,8 @@ def built(names: Sequence[str]) -> None:
         print("\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES:]), file=sys.stderr)
         remedy = "see above, and `benchbook verify` for its raw files"
         raise ConfigError.at(f"data/raw/{late[0]}", 0, "could not be made into datasets", remedy)
+    if made := [name for name, path, at in zip(late, trees, before, strict=True) if _changed(path) != at]:
+        print(f"built the datasets of {', '.join(made)}", file=sys.stderr)
     for name in late:
         stamp = _stamp(name, base)
         stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -55,6 +59,11 @@ def _known(name: str, base: Path) -> None:
 
 def _stamp(name: str, base: Path) -> Path:
     return base / "results" / "logs" / "ingest" / f"{name}.checked"
+
+
+def _changed(path: Path) -> int:
+    """Return when a file was written, in ns; 0 if it is not there."""
+    return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def _outdated(name: str, base: Path) -> bool:

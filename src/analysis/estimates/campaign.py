@@ -239,8 +239,10 @@ class Campaign:
     @property
     def doubts(self) -> tuple[mixture.Doubt, ...]:
         """Cells whose runs may be no repeats, each an open question: nothing is concluded from them."""
-        own = set(self.runs["run"])
-        return tuple(one for one in self._doubts.get("of the whole", ()) if own & set(one.runs))
+        runs = self.runs  # reading them finds the doubts
+        whole = self._doubts.get("of the whole", ())
+        own = set(runs["run"]) if whole else set[str]()
+        return tuple(one for one in whole if own & set(one.runs))
 
     def doubted(self, runs: pd.DataFrame) -> str:
         """Say which of some runs are left out, of cells in doubt; empty if none is."""

@@ -10,6 +10,7 @@ from analysis.base.units import JOULES_PER_WH
 from analysis.base.words import NOT_STATED, Level, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.power import run_of
+from analysis.schema.factors import level_name
 
 
 def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: str) -> list[str]:
@@ -21,12 +22,13 @@ def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
         if base.empty:
             continue
         others = part[part[factor] != baseline]
-        pairs = zip(map(str, others[factor]), others["cost_a_year"], strict=True)
-        saved = ", ".join(
-            f"{level} {significant(float(base.iloc[0]) - float(cost), 3)}" for level, cost in pairs
+        pairs = zip(others[factor], others["cost_a_year"], strict=True)
+        saved = ", with ".join(
+            f"{level_name(factor, level)}: {significant(float(base.iloc[0]) - float(cost), 3)}"
+            for level, cost in pairs
         )
         head = f"{name}: a" if name else "A"
-        whole = f"{significant(float(base.iloc[0]), 3)} {currency} a year with {baseline}"
+        whole = f"{significant(float(base.iloc[0]), 3)} {currency} a year with {level_name(factor, baseline)}"
         out.append(f"{head}s many jobs cost {whole}; saved with {saved} {currency}.")
     return out
 

@@ -84,6 +84,11 @@
     "cloud clouds",
     "arm aarch64 a64fx graviton",
     "x86 xeon epyc",
+    "carbon co2 co2e emissions footprint greenhouse",
+    "exit status",
+    "ci > integration",
+    "pipeline > integration",
+    "definition > glossary",
   ].map((group) => group.split(" "));
 
   // A network is each of these, and none of these is the other.
