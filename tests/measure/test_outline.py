@@ -171,7 +171,7 @@ def test_new_campaign__an_input_is_measured_and_never_left_out(
     for others, why in {
         ("lammps", "--case=lj"): "--input: lammps takes no input for lj; give --case input",
         ("hpcc",): "--input: hpcc takes no input; leave it out, or name it in --arguments",
-        ("namd",): f"--input: {deck} is a file, of which namd needs the folder; ",
+        ("namd",): f"--input: {deck} is a file, and namd needs its folder; ",
         ("lammps", "--arguments=-in other.in"): "--input: no word of --arguments is this file; name melt.in",
     }.items():
         name, *more = others
@@ -186,6 +186,22 @@ def test_new_campaign__an_input_is_measured_and_never_left_out(
     (run, *_) = planned("folder", elsewhere).runs
     (job,) = prepare.now(elsewhere, "folder", run.name, ["n1"], [])["jobs"]
     assert (job["command"][-1], job["links"]) == ("melt.in", str(deck.parent))
+
+
+@pytest.mark.parametrize("flag", ["--binary=/opt/other", "--input=nodes.txt"])
+def test_new_campaign__a_program_or_input_is_not_left_out_where_the_cluster_has_its_own(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    flags = ["--yes", "--nodes=1", "--binary=/opt/lmp", "--input=nodes.txt", "--application=lammps"]
+    assert cli.main(["new-campaign", "mine", *flags]) == 0
+    flags = ["--yes", "--nodes=1", "--cluster=mine", "--application=lammps", "--case=input"]
+    assert cli.main(["new-campaign", "other", *flags, flag]) == 1
+    name = flag.partition("=")[0]
+    why = (
+        f"{name}: config/clusters/mine.yaml has the program and its input, and stays as it is; leave the flag"
+    )
+    assert why in capsys.readouterr().err
+    assert cli.main(["new-campaign", "other", *flags]) == 0
 
 
 def test_new_campaign__a_program_that_is_linked_to_another_library_is_named(

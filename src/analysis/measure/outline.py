@@ -148,6 +148,9 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
         wanted, kind = _found(wanted, kind, of, base, out)
     libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
     if wanted.cluster and path.is_file():
+        if unused := [flag for flag in ("binary", "input") if getattr(wanted, flag)]:
+            what = f"{_source(path)} has the program and its input, and stays as it is"
+            raise ConfigError.at(f"--{unused[0]}", 0, what, "leave the flag out, or --cluster")
         there = project.load_yaml(path).get("launch", {})
         libraries = list(wanted.mpi or list(there.get("mpi", {}))[:1])
         kind = replace(kind, nodes=int(there.get("nodes", 1)))
@@ -422,7 +425,7 @@ def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Out
     if not path.exists():
         raise ConfigError.at("--input", 0, f"there is no {wanted.input}", "give the path of a file or folder")
     if not (path.is_dir() or names):
-        what = f"{wanted.input} is a file, of which {wanted.application} needs the folder"
+        what = f"{wanted.input} is a file, and {wanted.application} needs its folder"
         raise ConfigError.at("--input", 0, what, "give the folder: the job finds its files in its own")
     return {
         "program": program,
