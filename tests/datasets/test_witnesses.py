@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -1409,7 +1408,9 @@ def test_sums_of_profiles__are_of_the_calls_of_mpi_of_one_rank(rank: int, call: 
         "mpi_time": ("ranks", [1.0, 1.0]),
     }
     profile = xr.Dataset(table, attrs={"tool": "IPM"})
-    run = SimpleNamespace(name="001", profile=profile, sources={"profile": "001/app.ipm.xml"})
-    case = SimpleNamespace(runs=[run], of_run=lambda _, what, *__, **___: what)
-    found = list(layout.sums_of_profiles(cast("hearing.Hearing", case)))
-    assert found == ["its calls of rank 0 took 2 s, all of its MPI 1 s"] * faults
+    run = hearing.Testimony({"run": "001"}, profile=profile, sources={"profile": "001/app.ipm.xml"})
+    found = [
+        (one.source, one.found) for one in layout.sums_of_profiles(hearing.Hearing(Path("c"), "c", [run]))
+    ]
+    what = "its calls of rank 0 took 2 s, all of its MPI 1 s"
+    assert found == [("c/runs/001/app.ipm.xml", what)] * faults

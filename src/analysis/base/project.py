@@ -107,6 +107,12 @@ def load_yaml(path: str | Path) -> Any:
     return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
 
 
+def document(path: Path) -> dict[str, Any]:
+    """Return what a YAML file says; empty without one, or if it is no mapping."""
+    found = load_yaml(path) if path.is_file() else {}
+    return found if isinstance(found, dict) else {}
+
+
 def line_of(path: str | Path, where: "Where") -> int:
     """Return the line of a value of a YAML file, or of what encloses it; 0 where there is neither."""
     from analysis.base.yaml import line_at, read

@@ -187,16 +187,12 @@ def final(records: Sequence[Reading]) -> bool:
     """
     if len(records) < 2:
         return False
-    before, last = (_rows(reading) for reading in records[-2:])
+    before, last = ([one] if isinstance(one, Mapping) else list(one) for one in records[-2:])
     if not last or not terminal(str(last[0].get("state", ""))):
         return False
     if "end" in last[0] and _unknown(last[0]["end"]):
         return False
     return len(before) == len(last) and all(_equal(a, b) for a, b in zip(before, last, strict=True))
-
-
-def _rows(reading: Reading) -> list[Mapping[str, Any]]:
-    return [reading] if isinstance(reading, Mapping) else list(reading)
 
 
 def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -86,7 +86,7 @@ def number(estimate: Interval, unit: str) -> str:
     if not math.isfinite(estimate.value):
         return ""
     places = decimals(estimate)
-    value = attached(_rounded(estimate.value, places), unit)
+    value = attached(rounded(estimate.value, places), unit)
     level = "" if estimate.level >= FULL else f", {percent(estimate.level)} interval"
     if not _bounded(estimate):
         for word, end, other in (
@@ -94,12 +94,12 @@ def number(estimate: Interval, unit: str) -> str:
             ("most", estimate.high, estimate.low),
         ):
             if math.isfinite(end) and math.isinf(other):
-                return f"{value} (at {word} {_rounded(end, places)}{level})"
+                return f"{value} (at {word} {rounded(end, places)}{level})"
         return f"{value} (no interval)"
     if estimate.low == estimate.high:
         text = attached(exact(estimate.value), unit)
         return f"{text} (exact)" if not level else f"{text} (all alike{level})"
-    low, high = (_rounded(end, places) for end in (estimate.low, estimate.high))
+    low, high = (rounded(end, places) for end in (estimate.low, estimate.high))
     if low == high:  # narrower than the last figure
         return f"{value} (within {significant(10.0**-places)}{level})"
     return f"{value} ({low} to {high}{level})"
@@ -189,7 +189,7 @@ def significant(value: float, figures: int = 4) -> str:
     """Spell a number with some significant figures and never a power of ten: ``11,910``."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
-    text = _rounded(value, figures - 1 - math.floor(math.log10(abs(value))))
+    text = rounded(value, figures - 1 - math.floor(math.log10(abs(value))))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -223,7 +223,8 @@ def _bounded(estimate: Interval) -> bool:
     return math.isfinite(estimate.low) and math.isfinite(estimate.high)
 
 
-def _rounded(value: float, places: int) -> str:
+def rounded(value: float, places: int) -> str:
+    """Spell a number with so many decimals; below 0 for tens."""
     return general(round(value, places), f",.{max(places, 0)}f")
 
 

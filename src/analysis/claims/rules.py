@@ -274,18 +274,10 @@ def _judge_crossover(claim: Claim, finding: Finding) -> Judgement:
 
 
 def _p_crossover(claim: Claim, finding: Finding, word: str) -> float:
-    up, down = ([ask(step) for step in finding.steps] for ask in (_p_up, _p_down))
+    up, down = [step.p_above(1) for step in finding.steps], [step.p_below(1) for step in finding.steps]
     if word == HOLDS:
         return min(1.0, len(finding.steps) * max(min(up), min(down)))
     return min(max(up), max(down))
-
-
-def _p_up(step: Estimate) -> float:
-    return step.p_above(1)
-
-
-def _p_down(step: Estimate) -> float:
-    return step.p_below(1)
 
 
 def _judge_set(claim: Claim, finding: Finding) -> Judgement:
@@ -327,20 +319,8 @@ def _expected_set(claim: Claim) -> str:
     return attached(", ".join(map(str, claim.expect.members)), unit_of(claim))
 
 
-def _number(finding: Finding, unit: str) -> str:
-    return number(finding.estimate, unit)
-
-
-def _stop(finding: Finding, unit: str) -> str:
-    return stop(finding.estimate, unit)
-
-
 def _members(finding: Finding, unit: str) -> str:
     return attached(", ".join(map(str, in_order(finding.members or ()))), unit)
-
-
-def _expected_band(claim: Claim) -> Band:
-    return claim.expect.band
 
 
 def _equality_band(claim: Claim) -> Band:
@@ -362,8 +342,8 @@ class Rule:
 
     judge: Callable[[Claim, Finding], Judgement]
     expected: Callable[[Claim], str] = _expected
-    spelt: Callable[[Finding, str], str] = _number
-    band: Callable[[Claim], Band] = _expected_band
+    spelt: Callable[[Finding, str], str] = lambda finding, unit: number(finding.estimate, unit)
+    band: Callable[[Claim], Band] = lambda claim: claim.expect.band
     bounded: bool = True
     p: Callable[[Claim, Finding, str], float | None] | None = None
 
@@ -374,7 +354,9 @@ RULES = {
     "equality": Rule(_judge_equality, _expected_equality, band=_equality_band, p=_p_equality),
     "ordering": Rule(_judge_steps, _expected_order, band=_no_band, p=_p_steps),
     "trend": Rule(_judge_trend, lambda claim: claim.expect.relation, band=_no_band, p=_p_trend),
-    "saturation": Rule(_judge_saturation, spelt=_stop, bounded=False),
+    "saturation": Rule(
+        _judge_saturation, spelt=lambda finding, unit: stop(finding.estimate, unit), bounded=False
+    ),
     "crossover": Rule(
         _judge_crossover, lambda claim: "each ahead somewhere", band=_no_band, bounded=False, p=_p_crossover
     ),

@@ -23,7 +23,6 @@ from analysis.base.words import counted
 from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.measure import cluster_file
 from analysis.cli.new import refuse_there, written
-from analysis.cli.verify import document
 from analysis.measure.draft import repeated
 from analysis.provenance import manifest
 from analysis.provenance.crate import METADATA, SOURCES
@@ -193,8 +192,8 @@ def _variables(theirs: Path, source: str, names: set[str]) -> dict[str, Any]:
     None that chooses programs or libraries, and no path: those are of your cluster.
     """
     config = theirs / SOURCES / "config"
-    matrix = section(document(config / f"campaigns/{source}.yaml"), "matrix")
-    launch = section(document(config / f"clusters/{matrix.get('cluster')}.yaml"), "launch")
+    matrix = section(project.document(config / f"campaigns/{source}.yaml"), "matrix")
+    launch = section(project.document(config / f"clusters/{matrix.get('cluster')}.yaml"), "launch")
     sites = [section(launch, "applications", name, "environment") for name in sorted(names)]
     given = {name: value for part in (*sites, section(matrix, "environment")) for name, value in part.items()}
     return {
@@ -216,7 +215,9 @@ def _applications(theirs: Path, base: Path, names: set[str], made: list[Path]) -
             made.append(path)
             write_text(path, given.read_text(encoding="utf-8", errors="replace"))
             models.load(Application, path)
-        elif differs := _differences(section(document(path), "launch"), section(document(given), "launch")):
+        elif differs := _differences(
+            section(project.document(path), "launch"), section(project.document(given), "launch")
+        ):
             notes.append(f"took: your {place}; the crate's differs in {', '.join(differs)}")
     return notes
 
@@ -236,7 +237,7 @@ def _bring(theirs: Path, source: str, base: Path, made: list[Path]) -> None:
     made.append(raw)
     shutil.move(theirs / "raw", raw)
     # Its matrix names the cluster it was measured on, which is not here; its runs are.
-    declared = document(theirs / SOURCES / f"config/campaigns/{source}.yaml")
+    declared = project.document(theirs / SOURCES / f"config/campaigns/{source}.yaml")
     if content := {key: value for key, value in declared.items() if key != "matrix"}:
         made.append(declaration)
         write_text(declaration, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))

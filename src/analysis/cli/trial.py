@@ -62,15 +62,11 @@ def cheapest(found: MatrixPlan) -> Run:
     """Return the run that shows the most, a profile and a link, and of those the one of least node time."""
 
     def price(run: Run) -> tuple[int, float, int]:
-        shows = (_profiled(run), run.nodes > 1)
+        shows = (str(run.factors["profiler"]) != "none", run.nodes > 1)
         seconds = 60.0 * run.minutes if math.isnan(run.seconds) else run.seconds
         return -sum(shows), run.nodes * seconds, run.order
 
     return min(found.runs, key=price)
-
-
-def _profiled(run: Run) -> bool:
-    return str(run.factors["profiler"]) != "none"
 
 
 def _measure(name: str, run: Run, base: Path) -> int:

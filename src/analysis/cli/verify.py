@@ -73,13 +73,7 @@ def locate(campaign: str) -> tuple[Path, str]:
 
 def declaration(campaign: str) -> dict[str, Any]:
     """Return what ``config/campaigns/<name>.yaml`` says; empty without one."""
-    return document(project.declaration(campaign))
-
-
-def document(path: Path) -> dict[str, Any]:
-    """Return what a YAML file says; empty without one, or if it is no mapping."""
-    found = project.load_yaml(path) if path.is_file() else {}
-    return found if isinstance(found, dict) else {}
+    return project.document(project.declaration(campaign))
 
 
 def against_outputs(folder: Path, declared: dict[str, Any]) -> tuple[list[Fault], list[Fault]]:
@@ -155,10 +149,10 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
         title=str(declared.get("title", campaign)),
         description=" ".join(text if text.endswith(".") else f"{text}." for text in texts if text),
         evidence=str(declared.get("evidence", "")),
-        licence=licence or str(document(base / "CITATION.cff").get("license", "")),
+        licence=licence or str(project.document(base / "CITATION.cff").get("license", "")),
         published=published,
         hardware=measured_on,
-        clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
+        clusters={path.stem: project.document(path).get("facts", ()) for path in _files(base, "clusters")},
         applications={name: one.title for name, one in listed.items()},
         sources=_sources(base, campaign, declared, folder),
         version=project.version(),
@@ -179,7 +173,7 @@ def _sources(base: Path, campaign: str, declared: dict[str, Any], folder: Path) 
     if "matrix" in declared:
         names.append(f"config/clusters/{declared['matrix'].get('cluster')}.yaml")
         for name in (names[0], names[-1]):
-            if secret := _secret(document(base / name)):
+            if secret := _secret(project.document(base / name)):
                 print(f"{name}: not in the crate: {secret!r} looks like a secret", file=sys.stderr)
                 names.remove(name)
         names += [str(path.relative_to(base)) for path in base.glob("workflow/Snakefile")]

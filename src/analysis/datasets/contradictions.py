@@ -262,7 +262,7 @@ def slurm_contradictions(
     `noted` has what jobs have noted of themselves, by run: a job that is known by its names may have run on a
     node with a wrong clock.
     """
-    zones = _zones(joined)
+    zones = slurm.usual_zones(zone for row, job in joined if (zone := _zone(row, job)) is not None)
     offs = [_off(row, job) if row["run"] in exact else None for row, job in joined]
     known = [max(off[1:]) for off in offs if off is not None and off[0] in zones]
     late = sum(one > _ROUNDING for one in known)
@@ -302,11 +302,6 @@ def _of_job(row: Row, job: Job) -> Iterator[str]:
     listed = set(slurm.listed(str(row["node_list"])))
     if nodes and not listed <= nodes:
         yield f"its record names {', '.join(sorted(listed))}, its job ran on {', '.join(sorted(nodes))}"
-
-
-def _zones(joined: Sequence[tuple[Row, Job]]) -> list[int]:
-    """Return the quarters of an hour by which Slurm's clock is off for most runs, and in summer."""
-    return slurm.usual_zones(zone for row, job in joined if (zone := _zone(row, job)) is not None)
 
 
 def _zone(row: Row, job: Job) -> int | None:

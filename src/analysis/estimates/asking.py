@@ -25,7 +25,7 @@ from pydantic import Field, JsonValue
 
 from analysis.base.files import RECORD, read_json, write_json
 from analysis.base.models import Maybe, Model, Name, Unique
-from analysis.base.project import PACKAGE, code_digest, declaration, load_yaml, own_table, raw
+from analysis.base.project import PACKAGE, code_digest, declaration, document, own_table, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
 
 # How a profile's file may be called where the record names no profiler.
@@ -190,7 +190,7 @@ class CampaignRecords:
 def records(campaign: str, base: Path) -> CampaignRecords:
     """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
     rows, twice = dict[tuple[Any, ...], Row](), False
-    number, profiles, meters = 0, False, "power" in _declared(campaign, base)
+    number, profiles, meters = 0, False, "power" in document(declaration(campaign, base))
     runs = raw(campaign, base) / "runs"
     folders: list[str] = []
     with contextlib.suppress(OSError):  # not there, or not to be listed
@@ -237,12 +237,6 @@ def _of_table(folder: Path) -> Iterator[dict[str, Any]]:
 def _number(cell: str) -> float | int:
     value = float(cell)
     return int(value) if value.is_integer() else value
-
-
-def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
-    path = declaration(campaign, base)
-    found = load_yaml(path) if path.is_file() else None
-    return found if isinstance(found, Mapping) else {}
 
 
 def _row(record: dict[str, Any]) -> Row | None:
@@ -304,7 +298,7 @@ def kept_answers(
     if not names:
         return list(answerable(table, campaign, base))
     questions = [question.model_dump(mode="json") for question in table]
-    parts = (stamp, names, _code(), questions, "power" in _declared(campaign, base))
+    parts = (stamp, names, _code(), questions, "power" in document(declaration(campaign, base)))
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     path = base / ".snakemake/answers" / f"{campaign}.json"
     match read_json(path):

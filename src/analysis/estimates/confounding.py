@@ -106,12 +106,9 @@ def _known(factor: str, *parts: pd.DataFrame) -> bool:
 
 
 def _cell(part: pd.DataFrame) -> Cell:
-    return _levels(first_levels(part, FACTORS).values())
-
-
-def _levels(levels: Iterable[Any]) -> Cell:
     """Return the levels of all factors as YAML has them, blank where a number is none."""
-    return {name: "" if pd.isna(one) else plain(one) for name, one in zip(FACTORS, levels, strict=True)}
+    levels = first_levels(part, FACTORS)
+    return {name: "" if pd.isna(one) else plain(one) for name, one in levels.items()}
 
 
 # ---- pairs of cells that differ in nothing alone

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from analysis.base.words import FULL, attached, decimals, general, number, percent, significant
+from analysis.base.words import FULL, attached, decimals, number, percent, rounded, significant
 from analysis.estimates.stats import MIN_LEVEL, Estimate
 
 _BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -74,16 +74,11 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
         return text, "all runs alike"
     low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
     if math.isinf(high.high):
-        return text, f"at least {_rounded(low, low.low)}"
+        return text, f"at least {rounded(low.low, decimals(low))}"
     levels = sorted({percent(one.level): one.level for one in bounded}.items(), key=lambda pair: pair[1])
     at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))
-    ends = [_rounded(low, low.low), _rounded(high, high.high)]
+    ends = [rounded(low.low, decimals(low)), rounded(high.high, decimals(high))]
     return text, f"intervals from {' to '.join(ends)}{'' if levels[0][1] >= FULL else f', at {at}'}"
-
-
-def _rounded(like: Estimate, value: float) -> str:
-    places = decimals(like)
-    return general(round(value, places), f",.{max(places, 0)}f")
 
 
 def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:

@@ -7,7 +7,6 @@ are part of the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) and are not 
 import math
 import re
 
-import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
@@ -58,15 +57,9 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         "problem_identity": FORMAT.identity(entries),
         **faults.attrs(),
     }
-    ds = xr.Dataset(
-        {
-            "value": ("entry", np.array([number(text) for text in entries.values()], dtype=np.float64)),
-            "text": ("entry", np.array(list(entries.values()), dtype=object)),
-        },
-        coords={"entry": ("entry", np.array(list(entries), dtype=object))},
-        attrs=attrs,
-    )
-    return registry.conform(ds, "hpcc")
+    texts = list(entries.values())
+    columns = {"entry": list(entries), "text": texts, "value": [number(text) for text in texts]}
+    return registry.of_values(columns, "hpcc", attrs)
 
 
 def _check(lines: list[str], entries: dict[str, str], faults: Faults) -> None:

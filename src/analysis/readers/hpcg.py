@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
@@ -72,17 +71,7 @@ _CLOSINGS = ("Official results execution time", "upload results", "send the YAML
 # From the first line of a head to the first section, with a line to spare.
 _HEAD_LINES = 5
 # One of them is enough to know a file whose head is damaged.
-_SECTIONS = {
-    "Global Problem Dimensions",
-    "Processor Dimensions",
-    "Local Domain Dimensions",
-    "Memory Use Information",
-    "Iteration Count Information",
-    "Benchmark Time Summary",
-    "Floating Point Operations Summary",
-    "GFLOP/s Summary",
-    "Final Summary",
-}
+_SECTIONS = {"Memory Use Information", "Final Summary", *_TABLES} - {"Machine Summary", _OF_ALLREDUCE}
 
 
 class _Entry(NamedTuple):
@@ -143,13 +132,9 @@ def _result_values(
     _check(lookup, out)
     if cut:
         faults.damage(cut, "the last line has no end, its value may be cut", "left out")
-    elif not _closed("\n".join(out["entry"] + out["value"])):
+    elif not any(closing in text for text in out["entry"] + out["value"] for closing in _CLOSINGS):
         faults.damage(end, "HPCG's closing lines are missing", "the file is cut; kept what is whole")
     return out, faults
-
-
-def _closed(text: str) -> bool:
-    return any(closing in text for closing in _CLOSINGS)
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -176,13 +161,7 @@ def problem(ds: xr.Dataset) -> str:
 def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
     about = {"tool": FORMAT.tool, "tool_version": read["version"], "release": read["release"]}
-    given = read | coordinates
-    variables = {}
-    for name, variable in registry.declared("hpcg").items():
-        values = np.array(given[name], dtype=object if variable.dtype == "str" else variable.dtype)
-        # Without its fast path xarray sends every single label through pandas and back.
-        variables[name] = xr.Variable(variable.dims, values, fastpath=True)
-    return registry.dataset(variables, "hpcg", {**about, **faults.attrs()})
+    return registry.of_values(read | coordinates, "hpcg", {**about, **faults.attrs()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,13 +78,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
     attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
-    variables = {
-        name: xr.Variable(
-            variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else variable.dtype)
-        )
-        for name, variable in registry.declared("lsdyna").items()
-    }
-    return registry.conform(xr.Dataset(variables, attrs=attrs), "lsdyna")
+    return registry.of_values(read, "lsdyna", attrs)
 
 
 class _Account:

@@ -165,23 +165,21 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
     skipped = STARTUP_STEPS if times.size > 2 * STARTUP_STEPS else min(1, max(times.size - 1, 0))
     steady = times[skipped:][np.isfinite(times[skipped:])]
     found = output.found
-    ds = xr.Dataset(
-        {
-            "iteration_time": ("step", times),
-            "step_time": ((), float(steady.mean()) if steady.size else math.nan),
-            "startup_steps": ((), skipped),
-            "startup_time": ((), found.get("startup_time", math.nan)),
-            "total_time": ((), found.get("total_time", math.nan)),
-            "ranks": ((), found.get("ranks", -1)),
-            "charm_nodes": ((), found.get("nodes", -1)),
-        },
-        coords={"step": np.arange(1, times.size + 1)},
-        attrs={
-            "tool": FORMAT.tool,
-            "tool_version": "",
-            "charm_version": found.get("charm", ""),
-            "mode": "BOMD" if output.mode.startswith("BOMD") else "CPAIMD",
-            **faults.attrs(),
-        },
-    )
-    return registry.conform(ds, "openatom")
+    values = {
+        "step": np.arange(1, times.size + 1),
+        "iteration_time": times,
+        "step_time": float(steady.mean()) if steady.size else math.nan,
+        "startup_steps": skipped,
+        "startup_time": found.get("startup_time", math.nan),
+        "total_time": found.get("total_time", math.nan),
+        "ranks": found.get("ranks", -1),
+        "charm_nodes": found.get("nodes", -1),
+    }
+    attrs = {
+        "tool": FORMAT.tool,
+        "tool_version": "",
+        "charm_version": found.get("charm", ""),
+        "mode": "BOMD" if output.mode.startswith("BOMD") else "CPAIMD",
+        **faults.attrs(),
+    }
+    return registry.of_values(values, "openatom", attrs)

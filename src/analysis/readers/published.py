@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -46,11 +45,9 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", ",".join(COLUMNS))
     faults = Faults(source)
     rows = list(_rows(decode(data), faults))
-    ds = xr.Dataset(
-        {name: ("figure", _column(name, rows)) for name in COLUMNS},
-        attrs={"tool": "published", "tool_version": "", **faults.attrs()},
-    )
-    return registry.conform(ds, "published")
+    about = {"tool": "published", "tool_version": ""}
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
+    return registry.of_values(columns, "published", {**about, **faults.attrs()})
 
 
 def _rows(text: str, faults: Faults) -> Iterator[dict[str, Any]]:
@@ -88,13 +85,6 @@ def _row(cells: list[str], columns: list[str]) -> tuple[dict[str, Any], str]:
     if (row["qualifier"] == "range") != (row["high"] > row["value"]):
         return row, "a range has an upper end above its value, and nothing else has one"
     return row, ""
-
-
-def _column(name: str, rows: list[dict[str, Any]]) -> np.ndarray:
-    dtype = np.int64 if name in COUNTS else np.float64 if name in ("value", "high") else object
-    values = np.empty(len(rows), dtype=dtype)
-    values[:] = [row[name] for row in rows]
-    return values
 
 
 def load_sources(raw: Path) -> pd.DataFrame:

@@ -93,12 +93,8 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read one record: kind ``run``, dimension ``run`` of size 1."""
     record, faults = records(data, source)
-    columns = {
-        name: ("run", np.array([record[name]], dtype=object if variable.dtype == "str" else variable.dtype))
-        for name, variable in registry.declared("run").items()
-    }
     attrs = {"tool": "benchbook", "tool_version": "", "extra": record["extra"], **faults.attrs()}
-    return registry.conform(xr.Dataset(columns, attrs=attrs), "run")
+    return registry.of_values({name: [value] for name, value in record.items()}, "run", attrs)
 
 
 class _Fields:

@@ -283,11 +283,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         plain = _PLAIN.match(data)
         records, fields = _plain(data, plain, faults) if plain else _table(data, faults)
     _check_energy(records, fields, faults)
-    columns = {
-        name: ("record", _column(variable.dtype, [record.get(name, _BLANKS[name]) for record in records]))
-        for name, variable in registry.declared("sacct").items()
-    }
-    return registry.conform(xr.Dataset(columns, attrs={**attrs, **faults.attrs()}), "sacct")
+    columns = {name: [record.get(name, blank) for record in records] for name, blank in _BLANKS.items()}
+    return registry.of_values(columns, "sacct", {**attrs, **faults.attrs()})
 
 
 def duration(text: str) -> float:
@@ -466,7 +463,3 @@ def _check_energy(records: list[dict[str, Any]], fields: set[str], faults: Fault
         faults.note(
             0, "no meter: energy 0 everywhere", f"none of {len(records)} records has any; do not use it"
         )
-
-
-def _column(dtype: str, values: list[Any]) -> np.ndarray:
-    return np.array(values, dtype=object if dtype == "str" else dtype)

@@ -138,13 +138,13 @@ def scaled(text: str, exponent: int) -> float:
     return float(Decimal(text.replace(",", ".")).scaleb(exponent))
 
 
-def integer(text: str, *, bits: int = 64, blank: int = -1) -> int:
-    """Read a whole number that fits a signed type of `bits`; `blank` if the text is not one."""
+def integer(text: str, *, bits: int = 64) -> int:
+    """Read a whole number that fits a signed type of `bits`; -1 if the text is not one."""
     text = text.strip()
     if not _INTEGER.fullmatch(text):
-        return blank
+        return -1
     value = int(text)
-    return value if -(1 << (bits - 1)) <= value < 1 << (bits - 1) else blank
+    return value if -(1 << (bits - 1)) <= value < 1 << (bits - 1) else -1
 
 
 def plain(text: str, *, decimal_comma: bool = False) -> float:

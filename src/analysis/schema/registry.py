@@ -69,6 +69,16 @@ def dataset(variables: dict[str, xr.Variable], kind: str, attrs: Mapping[str, An
     return out
 
 
+def of_values(values: Mapping[str, Any], kind: str, attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Make a dataset of a kind from plain values, lists along a dimension, by the names of its variables."""
+    variables = {}
+    for name, variable in declared(kind).items():
+        array = np.array(values[name], dtype=object if variable.dtype == "str" else variable.dtype)
+        # Without its fast path xarray sends every single label through pandas and back.
+        variables[name] = xr.Variable(variable.dims, array, fastpath=True)
+    return dataset(variables, kind, attrs)
+
+
 def _assembled(
     data: dict[str, xr.Variable],
     coords: dict[str, xr.Variable],

@@ -6,7 +6,6 @@ from itertools import combinations
 import numpy as np
 
 from analysis.base.errors import Fault
-from analysis.base.files import RECORD
 from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.stated import source_of
@@ -93,9 +92,8 @@ def exchanged_repeats(case: Hearing) -> Iterator[Fault]:
             for run, partner in ((one, other), (other, one)):
                 what = f"its result took {_took(run):.4g} s of its {float(run.row['elapsed']):.4g} s"
                 what = f"{what}, that of run {partner.name} would fit as those of their repeats do"
-                file = str(run.sources.get("result", RECORD)).removeprefix(f"{run.name}/")
                 remedy = "were the two exchanged? put back the run's own file"
-                yield case.of_run(run, what, remedy, file=file)
+                yield case.of_run(run, what, remedy, file=run.file("result"))
 
 
 def _exchanged(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, Testimony]]:

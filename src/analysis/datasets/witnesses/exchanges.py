@@ -11,7 +11,6 @@ from statistics import median
 import numpy as np
 
 from analysis.base.errors import Fault
-from analysis.base.files import RECORD
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
 
 # An output is off its cell by such a factor, and so many median distances, and is so many times nearer to
@@ -59,9 +58,8 @@ def exchanged_outputs(case: Hearing) -> Iterator[Fault]:
                 for (run, cell, off), (their, *_) in ((one, other), (other, one)):
                     what = f"its output is off the {len(cell.members) - 1} other runs of its factors by a"
                     what = f"{what} factor of {np.exp(off):.3g}, and that of run {their.name} is like them"
-                    file = str(run.sources.get("result", RECORD)).removeprefix(f"{run.name}/")
                     remedy = "were the two exchanged? put back the run's own file"
-                    yield case.of_run(run, what, remedy, file=file)
+                    yield case.of_run(run, what, remedy, file=run.file("result"))
 
 
 def _by_case(case: Hearing) -> Mapping[tuple[str, str], Sequence[_Cell]]:
@@ -80,8 +78,7 @@ def _figures(run: Testimony) -> Figures:
     assert run.result is not None  # the caller has asked
     if "size" not in run.result.dims:
         return {(run.figures.size, at): value for at, value in enumerate(np.log(run.figures).tolist())}
-    name = next((one for one in ("latency", "bandwidth") if one in run.result), "")
-    values = run.result[name].values.astype(float).ravel() if name else np.array([])
+    values = run.table().ravel()
     sizes = run.result["size"].values.tolist()
     pairs = zip(sizes, values.tolist(), strict=True) if values.size == len(sizes) else ()
     return {size: float(np.log(value)) for size, value in pairs if value > 0}

@@ -100,6 +100,16 @@ class Testimony:
         """Whether Slurm started its job more than once: the job keeps its number and gets new times."""
         return self.restarts != "0"
 
+    def file(self, kind: str) -> str:
+        """Return the file of its result or profile, its record without one."""
+        return str(self.sources.get(kind, RECORD)).removeprefix(f"{self.name}/")
+
+    def table(self) -> np.ndarray:
+        """Return the latencies or bandwidths of its result by size; empty without."""
+        known = self.result if self.result is not None else {}
+        name = next((one for one in ("latency", "bandwidth") if one in known), "")
+        return known[name].values.astype(float) if name else np.array([])
+
     def cell(self, *but: str) -> tuple[str, ...]:
         """Return its levels of all factors but some, as text."""
         return tuple(str(self.row[name]) for name in FACTORS if name not in but)

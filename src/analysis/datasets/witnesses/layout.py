@@ -11,7 +11,6 @@ import numpy as np
 from analysis import readers
 from analysis.base import shell
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import RECORD
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
@@ -173,8 +172,7 @@ def sums_of_profiles(case: Hearing) -> Iterator[Fault]:
         if (over := np.flatnonzero(sums > _SUMS * whole)).size:
             rank = over[0]
             what = f"its calls of rank {rank} took {sums[rank]:.4g} s, all of its MPI {whole[rank]:.4g} s"
-            file = str(run.sources.get("profile", RECORD)).removeprefix(f"{run.name}/")
-            yield case.of_run(run, what, "get the profile again", file=file)
+            yield case.of_run(run, what, "get the profile again", file=run.file("profile"))
 
 
 @witness("ranks in the name of a profile", "ranks of the record")

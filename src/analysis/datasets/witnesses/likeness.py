@@ -53,7 +53,7 @@ def equal_figures(case: Hearing) -> Iterator[Fault]:
         first = seen.setdefault((str(run.result.attrs["kind"]), values.tobytes()), run)
         if first is not run and not (count <= _FEW and run.row["application"] in crowded):
             what = f"has to the last digit the figures of run {first.name}"
-            yield case.of_run(run, what, _COPY, file=_file(run, "result"))
+            yield case.of_run(run, what, _COPY, file=run.file("result"))
 
 
 def _is_crowded(runs: Iterable[Testimony]) -> bool:
@@ -101,7 +101,7 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
                 off = f"off by less than {percent(_EVEN, 2)}"
                 by = f"times or by {np.exp(usual):.4g}" if usual > _EVEN else off
                 what = f"has the figures of run {other.name}, each {by}"
-                yield case.of_run(run, what, _COPY, file=_file(run, "result"))
+                yield case.of_run(run, what, _COPY, file=run.file("result"))
 
 
 def _multiples(one: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -138,13 +138,9 @@ def equal_files(case: Hearing) -> Iterator[Fault]:
 def _tells(run: Testimony, name: str) -> bool:
     """Tell whether a file of a run has so many digits that two runs cannot both have written it."""
     for kind, ds in (("result", run.result), ("profile", run.profile)):
-        if ds is not None and _file(run, kind) == name:
+        if ds is not None and run.file(kind) == name:
             return kind == "profile" or _digits(run.figures) >= _DIGITS
     return any(any(log.series.values()) for log in run.logs if log.source.partition("/")[2] == name)
-
-
-def _file(run: Testimony, kind: str) -> str:
-    return str(run.sources.get(kind, RECORD)).removeprefix(f"{run.name}/")
 
 
 @witness("a file of a run", "its SHA-256 in the record")
@@ -206,7 +202,7 @@ def equal_profiles(case: Hearing) -> Iterator[Fault]:
         first = seen.setdefault(times.tobytes(), run)
         if first is not run:
             what = f"has the profile of run {first.name}: all of its times"
-            yield case.of_run(run, what, _COPY, file=_file(run, "profile"))
+            yield case.of_run(run, what, _COPY, file=run.file("profile"))
 
 
 @witness("readings of a power log", "readings of other runs")
@@ -289,7 +285,7 @@ def _other(case: Hearing, run: Testimony, name: str, repeats: int, usual: str) -
         return case.of_run(run, what, "correct the record", key=name)
     what = f"its output has {name} {run.row[name]}, those of {repeats} repeats of {usual}"
     remedy = "is it the output of another run, or is the case another one?"
-    return case.of_run(run, what, remedy, file=_file(run, "result"))
+    return case.of_run(run, what, remedy, file=run.file("result"))
 
 
 def _by(runs: Iterable[Testimony], name: str) -> dict[str, list[Testimony]]:
@@ -314,14 +310,12 @@ def rounded_tables(case: Hearing) -> Iterator[Fault]:
             for run in cell:
                 if zeros[run.name]:
                     what = "the last printed digit of all its rows is 0, in its repeats it is any"
-                    yield case.of_run(run, what, "get the output again", file=_file(run, "result"))
+                    yield case.of_run(run, what, "get the output again", file=run.file("result"))
 
 
 def _rounded(run: Testimony) -> bool:
     """Tell whether a table's two decimals are one: by chance one in ten of the rows is."""
-    assert run.result is not None  # the caller has asked
-    name = next((one for one in ("latency", "bandwidth") if one in run.result), "")
-    values = run.result[name].values.astype(float) * 10 if name else np.array([])
+    values = run.table() * 10
     return values.size >= _MANY and bool(np.all(np.abs(values - np.rint(values)) < 1e-6 * values))
 
 
@@ -334,7 +328,7 @@ def lone_rows(case: Hearing) -> Iterator[Fault]:
             what = (
                 f"its row of {size} B is {factor:.3g} times as fast as in its repeats, no other row of it is"
             )
-            yield case.of_run(run, what, "get the output again", file=_file(run, "result"))
+            yield case.of_run(run, what, "get the output again", file=run.file("result"))
 
 
 def _spikes(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, int, float]]:

@@ -23,18 +23,6 @@ from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
 from analysis.readers.format import Format
 from analysis.readers.ipm import banner, fast, observations, records, totals
 from analysis.readers.ipm.observations import Observations
-from analysis.readers.ipm.records import (
-    MAX_RANKS,
-    Head,
-    Names,
-    Records,
-    Segment,
-    Span,
-    command,
-    read_head,
-    refuse,
-    segments,
-)
 from analysis.readers.text import Lines
 
 FORMAT = Format(
@@ -59,7 +47,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         return ds if ds is not None else parse_xml(data, source)
     if banner.find(data) >= 0:
         return banner.parse(data, source)
-    raise refuse(source)
+    raise records.refuse(source)
 
 
 def stream(path: str | Path, source: str) -> xr.Dataset | None:
@@ -91,9 +79,9 @@ class _File:
 
     data: bytes
     faults: Faults
-    tasks: list[tuple[Segment, Head]] = field(default_factory=list)
-    calls: Names = field(default_factory=Names)
-    labels: Names = field(default_factory=Names)
+    tasks: list[tuple[records.Segment, records.Head]] = field(default_factory=list)
+    calls: records.Names = field(default_factory=records.Names)
+    labels: records.Names = field(default_factory=records.Names)
     dropped: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -125,17 +113,17 @@ def parse_xml(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 def _read_tasks(file: _File) -> int:
     """Collect the whole tasks in rank order of appearance and return the number of ranks of the job."""
-    found: list[tuple[Segment, Head]] = []
+    found: list[tuple[records.Segment, records.Head]] = []
     stated = re.search(rb'mpi_size="(\d{1,9})"', file.data[: 1 << 20])
-    parts = list(segments(file.data))
+    parts = list(records.segments(file.data))
     if not stated or len(parts) != int(stated[1]):
-        parts = list(segments(file.data, careful=True))
+        parts = list(records.segments(file.data, careful=True))
     for segment in parts:
         if not segment.whole:
             file.drop(segment.start, f"{_name(file.data, segment)} is cut short")
             continue
         try:
-            found.append((segment, read_head(file.data, segment)))
+            found.append((segment, records.read_head(file.data, segment)))
         except (ValueError, OverflowError) as error:
             file.drop(segment.start, f"{_name(file.data, segment)} is damaged: {error}")
     sizes = Counter(head.size for _, head in found)
@@ -148,10 +136,10 @@ def _read_tasks(file: _File) -> int:
             continue
         seen.add(head.rank)
         file.tasks.append((segment, head))
-    return expected if expected <= MAX_RANKS else 0
+    return expected if expected <= records.MAX_RANKS else 0
 
 
-def _name(data: bytes, segment: Segment) -> str:
+def _name(data: bytes, segment: records.Segment) -> str:
     match = re.search(rb'mpi_rank="(\d{1,9})"', data[segment.start : segment.start + 400].split(b"\n", 1)[0])
     return f"the task of rank {int(match[1])}" if match else "a task"
 
@@ -182,8 +170,8 @@ def _observations(file: _File) -> Observations:
     return records.concatenate(parts)
 
 
-def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[Span]]:
-    chunk: list[Span] = []
+def _chunks(tasks: Sequence[tuple[records.Segment, records.Head]]) -> Iterator[list[records.Span]]:
+    chunk: list[records.Span] = []
     size = 0
     for i, (segment, _) in enumerate(tasks):
         if segment.records is not None:
@@ -196,7 +184,7 @@ def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[Span]]:
         yield chunk
 
 
-def _all_rows(file: _File) -> Iterator[Records]:
+def _all_rows(file: _File) -> Iterator[records.Records]:
     # Arrow works outside the interpreter's lock; the results come in the file's order.
     with ThreadPoolExecutor(2) as pool:
         chunks = list(_chunks(file.tasks))
@@ -245,7 +233,7 @@ def _check_whole(file: _File, expected: int) -> None:
         file.faults.damage(end, "no closing </ipm_job_profile>", "the file was cut; what is whole was kept")
 
 
-def _check_numbers(file: _File, obs: Observations, heads: list[Head]) -> None:
+def _check_numbers(file: _File, obs: Observations, heads: list[records.Head]) -> None:
     def line(task: int) -> int:
         return file.lines.of(file.tasks[task][0].start)
 
@@ -293,7 +281,7 @@ def _dataset(file: _File, obs: Observations, expected: int) -> xr.Dataset:
     )
 
 
-def _attrs(file: _File, heads: list[Head]) -> dict[str, str | float | int | bool]:
+def _attrs(file: _File, heads: list[records.Head]) -> dict[str, str | float | int | bool]:
     has_sizes = bool(heads) and all(segment.records is not None for segment, _ in file.tasks)
     if heads and not has_sizes:
         file.faults.note(
@@ -303,7 +291,7 @@ def _attrs(file: _File, heads: list[Head]) -> dict[str, str | float | int | bool
     return {
         "source_form": "xml",
         "has_sizes": has_sizes,
-        "command": command(file.data, file.tasks[0][0]) if heads else "",
+        "command": records.command(file.data, file.tasks[0][0]) if heads else "",
         "start": min((head.start for head in heads), default=float("nan")),
         "stop": max((head.stop for head in heads), default=float("nan")),
         "nodes": nodes if nodes > 0 else len({head.host for head in heads}),
@@ -311,7 +299,7 @@ def _attrs(file: _File, heads: list[Head]) -> dict[str, str | float | int | bool
     }
 
 
-def _ranks(heads: list[Head], expected: int) -> dict[str, np.ndarray]:
+def _ranks(heads: list[records.Head], expected: int) -> dict[str, np.ndarray]:
     at = [head.rank for head in heads]
     host = np.full(expected, "", dtype=object)
     host[at] = [head.host.decode("iso-8859-1").strip() for head in heads]
