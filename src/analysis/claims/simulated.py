@@ -8,6 +8,8 @@ The simulation has no noise of the system and no congestion control. A machine m
 permit from these. The reason of a word says how many draws lie on either side of what the claim allows.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
