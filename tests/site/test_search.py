@@ -130,6 +130,12 @@ QUERIES = [
     ("how to share a job between runs", "docs/measure.html#runs-that-share-a-job-with-runs_per_job"),
     ("runs_per_job", "docs/measure.html#runs-that-share-a-job-with-runs_per_job"),
     ("concurrent_jobs", "docs/reference/configuration.html#factors"),
+    ("QDR or FDR for OpenFOAM", "openfoam-scaling.html"),
+    ("LAMMPS over TCP", "lammps-links.html"),
+    ("does NAMD need InfiniBand", "charm-layers.html"),
+    ("one rank per core or half the cores", "vasp-placement.html"),
+    ("carbon footprint of a job", "docs/how-to.html#how-much-carbon-does-a-job-emit"),
+    ("parallel efficiency", "docs/glossary.html#numbers"),
     ("why was my run excluded", "docs/how-to.html#why-is-a-run-excluded"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
