@@ -527,6 +527,98 @@ def test_openfoam__the_logs_of_a_mesh_say_how_many_cells_the_solver_had(
     assert sorted(runs(project)["problem"].values) == sorted(["", problem])
 
 
+def _began(program: str, said: str, at: str = "11:01:33", case: str = "box") -> str:
+    text = openfoam(program, ("n1",), clock=9.5).replace("Time = 1\n", said + "\n")
+    return text.replace("11:01:33", at).replace("/ada/box", f"/ada/{case}")
+
+
+def _solved(clock: float, at: str = "11:01:33", case: str = "box") -> str:
+    text = openfoam("simpleFoam -parallel", ("n1", "n2"), clock=clock)
+    return text.replace("11:01:33", at).replace("/ada/box", f"/ada/{case}")
+
+
+FINE = BLOCKS.replace("1280", "10240")
+
+
+@pytest.mark.parametrize(
+    ("logs", "problems"),
+    [
+        (  # two cases whose logs are in one folder
+            {
+                "log.blockMesh.a": _began("blockMesh", BLOCKS, case="a"),
+                "log.blockMesh.b": _began("blockMesh", FINE, case="b"),
+                "log.simpleFoam.a": _solved(11, case="a"),
+                "log.simpleFoam.b": _solved(99, case="b"),
+            },
+            ["cells=1280", "cells=10240"],
+        ),
+        (  # one case that was made again, finer
+            {
+                "log.blockMesh.1": _began("blockMesh", BLOCKS),
+                "log.blockMesh.2": _began("blockMesh", FINE, "12:01:00"),
+                "log.simpleFoam.1": _solved(11, "11:02:00"),
+                "log.simpleFoam.2": _solved(99, "12:02:00"),
+            },
+            ["cells=1280", "cells=10240"],
+        ),
+        (  # the same without times that differ
+            {
+                "log.blockMesh.1": _began("blockMesh", BLOCKS),
+                "log.blockMesh.2": _began("blockMesh", FINE),
+                "log.simpleFoam.1": _solved(11),
+                "log.simpleFoam.2": _solved(99),
+            },
+            ["", ""],
+        ),
+        (  # a check before the mesh was refined; one of the other mesh, after the solver
+            {
+                "log.checkMesh.1": _began("checkMesh", CHECKED),
+                "log.refineMesh": _began("refineMesh", "", "11:02:00"),
+                "log.simpleFoam": _solved(11, "11:03:00"),
+                "log.checkMesh.2": _began("checkMesh", CHECKED, "11:04:00"),
+            },
+            [""],
+        ),
+        (  # two regions
+            {
+                "log.checkMesh": _began("checkMesh -allRegions", CHECKED + CHECKED.replace("541787", "900")),
+                "log.simpleFoam": _solved(11),
+            },
+            [""],
+        ),
+        (
+            {
+                "log.checkMesh": _began("checkMesh -region air", CHECKED),
+                "log.simpleFoam": _solved(11),
+            },
+            [""],
+        ),
+        (  # a job: two cases, the second of which has no log of its mesh
+            {"slurm-7.out": _began("blockMesh", BLOCKS, case="a") + _solved(11, case="a") + _solved(99)},
+            ["cells=1280", ""],
+        ),
+        (  # a job that refines the mesh after its check
+            {
+                "slurm-7.out": _began("checkMesh", CHECKED)
+                + _solved(11)
+                + _began("refineMesh", "")
+                + _solved(99)
+            },
+            ["cells=541787", ""],
+        ),
+    ],
+)
+def test_openfoam__the_mesh_of_another_case_or_of_another_time_is_not_the_solvers(
+    tmp_path: Path, project: Path, imported: Imported, logs: dict[str, str], problems: list[str]
+) -> None:
+    (tmp_path / "tree").mkdir()
+    for name, text in logs.items():
+        (tmp_path / "tree" / name).write_text(text)
+    imported(tmp_path / "tree")
+    by_time = dict(zip(runs(project)["figure_of_merit"].values, runs(project)["problem"].values, strict=True))
+    assert [by_time[time] for time in sorted(by_time)] == problems
+
+
 def test_openfoam__each_solver_of_a_jobs_output_has_the_mesh_before_it(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:

@@ -293,23 +293,24 @@ def _follow_trace(data: bytes, source: Observation) -> None:
 def _leave_out_utilities(data: bytes, source: Observation) -> None:
     """Leave out what programs of OpenFOAM print that prepare a case; a log of these alone is no result.
 
-    Each solver of a job's output has the mesh that was made before it.
+    Each solver of a job's output has the mesh of its case that was made before it.
     """
-    own, programs = list[ResultPart](), list[str]()
-    meshes: dict[str, int] = {}
+    own, programs, made = list[ResultPart](), list[str](), list[openfoam.MeshStep]()
     for part in source.parts:
         programs.append(str(part.facts.get("grid", {}).get("program", "")))
-        if programs[-1] not in openfoam.UTILITIES:
-            part.facts |= openfoam.problem([meshes])
-            own.append(part)
+        end = len(data) if part.end < 0 else part.end
+        if programs[-1] in openfoam.UTILITIES:
+            made += openfoam.steps(programs[-1], decode(data[part.begin : end]))
             continue
-        text = decode(data[part.begin : None if part.end < 0 else part.end])
-        meshes = ({} if programs[-1] == "blockMesh" else meshes) | openfoam.mesh(programs[-1], text)
+        own.append(part)
+        if programs[-1]:
+            solver = openfoam.start(decode(data[part.begin : min(end, part.begin + _BESIDE)]))
+            part.facts |= {"solver": solver} | openfoam.problem(made, solver)
     if len(own) < len(source.parts):
         source.cut, source.parts = bool(own), own
     if source.parts or not programs:
         return
-    source.role, source.facts = "beside", {"mesh": meshes} if meshes else {}
+    source.role, source.facts = "beside", {"mesh": made} if made else {}
     source.what = f"{UTILITY_LOG} {', '.join(dict.fromkeys(programs))} of OpenFOAM, which prepares a case"
 
 

@@ -174,10 +174,9 @@ def _from_neighbours(draft: Draft, dumps: _Dumps) -> None:
             facts = scripts.of_launch(one, len(run.main.parts), run.number)
             facts = scripts.of_file(facts, run.main.file.base)
             draft.add(_from_script(draft, facts), one.file.base)
-    logs = [one for one in run.shared if run.engine == "openfoam" and "mesh" in one.facts]
-    nearest = max(map(_depth, logs), default=0)
-    meshes = [one.facts["mesh"] for one in logs if _depth(one) == nearest]
-    draft.add(openfoam.problem(meshes), "logs of its mesh")
+    if solver := draft.value("solver"):
+        made = [step for one in run.shared for step in one.facts.get("mesh", ())]
+        draft.add(openfoam.problem(openfoam.in_order(made), solver), "logs of its mesh")
     for name, one in dumps.of_run(run.main.name).items():
         draft.add({name: one.facts[name]}, one.file.base)
 

@@ -2,7 +2,9 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import contains, number
@@ -32,7 +34,10 @@ _KEEPS = set(
 _CELLS = re.compile(
     r"^ +(?:nC|c)ells: +(\d+)\s*$|^(?:Refined|Snapped|Layer) mesh : cells:(\d+)", re.MULTILINE
 )
-_PART = re.compile(r"^Case +: .*/processor\d+\s*$", re.MULTILINE)
+_CASE = re.compile(r"^Case +: +(.*\S)", re.MULTILINE)
+_DATE = re.compile(r"^Date +: +([A-Z][a-z]{2}) (\d\d) (\d{4})\nTime +: +(\d\d:\d\d:\d\d)", re.MULTILINE)
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_REGION = re.compile(r"^Exec +: .*-(?:allR|r)egion", re.MULTILINE)
 _EXEC = re.compile(rb"\bExec +: ")
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
 _HOST = r'^Host +: +"(?P<host>[^"]+)"'
@@ -49,20 +54,59 @@ def _is_log(head: bytes) -> bool:
     return (b"OpenFOAM" in head or b"\nnProcs : " in head) and contains(head, _EXEC, b"Exec ")
 
 
-def mesh(program: str, text: str) -> dict[str, int]:
-    """Return the cells of the mesh that a utility makes or checks, by its name; -1 if it does not say.
+class ProgramStart(NamedTuple):
+    """Where and when a program of OpenFOAM began, in words that sort; empty if it does not print it."""
 
-    Empty for a utility that keeps the mesh, and for a part of one.
+    case: str
+    began: str
+
+
+class MeshStep(NamedTuple):
+    """What a utility did to the mesh of a case: its cells, -1 if it does not say how many."""
+
+    start: ProgramStart
+    program: str
+    cells: int
+
+
+def start(text: str) -> ProgramStart:
+    """Return what the first lines of a program say of its start."""
+    case, date = _CASE.search(text), _DATE.search(text)
+    began = f"{date[3]} {_MONTHS.find(date[1]):02} {date[2]} {date[4]}" if date else ""
+    return ProgramStart(case[1] if case else "", began)
+
+
+def steps(program: str, text: str) -> list[MeshStep]:
+    """Return what a utility did to a mesh: one step, or none if it keeps the mesh.
+
+    Of a region, or of several, the cells are not those of the mesh.
     """
-    if program not in UTILITIES or program in _KEEPS or _PART.search(text):
-        return {}
+    if program not in UTILITIES or program in _KEEPS:
+        return []
     printed = [int(one or other) for one, other in _CELLS.findall(text)]
-    return {program: printed[-1] if printed and program in _SAYS else -1}
+    printed = printed[-1:] if program == "snappyHexMesh" else printed
+    said = program in _SAYS and len(set(printed)) == 1 and not _REGION.search(text)
+    return [MeshStep(start(text), program, printed[0] if said else -1)]
 
 
-def problem(meshes: Iterable[Mapping[str, int]]) -> dict[str, str]:
-    """Return the problem of a solver, its cells, by `mesh` of the utilities before it; empty if unknown."""
-    known = dict(itertools.chain.from_iterable(one.items() for one in meshes))
+def in_order(made: Iterable[MeshStep]) -> list[MeshStep]:
+    """Return the steps of several logs by their starts; of one second, a mesh is made first, checked last."""
+    own = set(made)
+    counts = Counter((one.start, one.program) for one in own)
+    known = {one if counts[one.start, one.program] == 1 else one._replace(cells=-1) for one in own}
+    rank = {"blockMesh": 0, "checkMesh": 2}
+    return sorted(known, key=lambda one: (one.start.began, rank.get(one.program, 1), one.program))
+
+
+def problem(made: Iterable[MeshStep], solver: ProgramStart) -> dict[str, str]:
+    """Return the problem of a solver, its cells, by the steps of its case before it; empty if unknown."""
+    known = dict[str, int]()
+    for one in made:
+        if one.start.case != solver.case or (solver.began and one.start.began > solver.began):
+            continue
+        if one.program != "checkMesh":  # a check before it says nothing of the mesh after it
+            known.pop("checkMesh", None)
+        known = ({} if one.program == "blockMesh" else known) | {one.program: one.cells}
     if not known.keys() <= {*_SAYS} and "checkMesh" not in known:
         return {}
     last = {known[program] for program in _SAYS[1:] if program in known} or {known.get("blockMesh", -1)}
