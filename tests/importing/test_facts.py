@@ -480,18 +480,20 @@ Mesh stats
 def test_fio__numbers_of_jobs_and_queues_are_options_of_one_problem(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:
-    """Two numbers of jobs, twice each; blocks of another size are another problem."""
+    """Two numbers of jobs, twice each, and a longer queue; blocks of another size are another problem."""
     (tmp_path / "tree").mkdir()
-    series = [("1", "4k", 1000), ("1", "4k", 1010), ("4", "4k", 3500), ("4", "4k", 3600), ("4", "1m", 3900)]
-    for at, (jobs, block, operations) in enumerate(series):
+    series = [("1", "8", "4k", 1000), ("1", "8", "4k", 1010), ("4", "8", "4k", 3500), ("4", "8", "4k", 3600)]
+    series += [("4", "32", "4k", 3700), ("4", "32", "1m", 3900)]
+    for at, (jobs, depth, block, operations) in enumerate(series):
         content = json.loads(TEXTS["fio"])
-        options = {"rw": "write", "bs": block, "size": "1g", "iodepth": "8", "numjobs": jobs}
+        options = {"rw": "write", "bs": block, "size": "1g", "iodepth": depth, "numjobs": jobs}
         content["jobs"][0]["job options"] = options
         content["jobs"][0]["write"] |= {"runtime": 8000 + at, "total_ios": operations, "iops": operations / 8}
         (tmp_path / "tree" / f"run{at}.json").write_text(json.dumps(content))
     found = [one for _, one in sorted(imported(tmp_path / "tree").items())]
-    assert [one["options"] for one in found] == [f"numjobs={jobs}" for jobs, *_ in series]
-    assert [one["repeat"] for one in found] == [1, 2, 1, 2, 1]
+    stated = [dict(word.split("=") for word in one["options"].split()) for one in found]
+    assert stated == [{"iodepth": depth, "numjobs": jobs} for jobs, depth, *_ in series]
+    assert [one["repeat"] for one in found] == [1, 2, 1, 2, 1, 1]
     assert len(set(runs(project)["problem"].values)) == 2
 
 

@@ -57,7 +57,12 @@ def test_verdicts__a_run_that_was_not_started_shows_no_fault_of_launcher_or_link
     none: dict[str, Any] = {"binding": {}, "traffic": {}}
     found = said(base, tmp_path, reason="no program /path/to/xhpl", **none)
     assert found["binding"] == ("missing", "the run failed before its ranks were started")
-    assert found["link"] == ("missing", "the run failed before its ranks had sent anything")
+    assert found["link"] == ("missing", "the run failed before its ranks were started")
+    # Its ranks ran, and the driver may count elsewhere: when it failed is not known.
+    why = said(base, tmp_path, reason="exit code 1", traffic={})["link"][1]
+    assert (
+        why == "no device of the first node sent or received 100 kB, and the run failed: put that right first"
+    )
     found = said(base, tmp_path, reason="exit code 1", **none)
     assert "'start' of the MPI library may be another" in found["binding"][1]
     assert "compare the times of two links by hand" in said(base, tmp_path, traffic={})["link"][1]

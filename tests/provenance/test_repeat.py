@@ -228,6 +228,19 @@ def test_repeat__of_an_archive_with_a_flipped_bit_leaves_nothing(
     assert not (empty / "data/raw/c").exists()
 
 
+def test_repeat__of_names_that_cannot_be_files_names_the_archive(
+    empty: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that has the name of a file, and a name of 300 letters; not a path that is gone again."""
+    monkeypatch.chdir(empty)
+    for name in ("runs/a-r01/run.json", "a" * 300):
+        with zipfile.ZipFile("x.zip", "w") as archive:
+            archive.writestr("runs", "a file")
+            archive.writestr(name, "{}")
+        assert cli.main(["repeat", "x.zip"]) == 1
+        assert capsys.readouterr().err.startswith("x.zip:0: cannot be unpacked: ")
+
+
 def ready(empty: Path, *changes: tuple[str, str]) -> list[str]:
     """Let the cluster run the crate's runs over its one link, but for some changes; return the command."""
     cluster = empty / "config/clusters/mine.yaml"
@@ -251,6 +264,13 @@ def test_repeat__another_campaign_of_the_name_is_not_compared(
     crate, own = crate_of(measured, tmp_path), empty / "data/raw/c"
     monkeypatch.chdir(empty)
     command = [*ready(empty), str(crate)]
+    planned = empty / "config/campaigns/c.yaml"  # one of mine that is not measured yet
+    planned.parent.mkdir(exist_ok=True)
+    planned.write_text("title: mine\n", encoding="utf-8")
+    assert cli.main(command) == 1
+    assert "data/raw/c:0: is another campaign than the crate's" in capsys.readouterr().err
+    assert planned.read_text(encoding="utf-8") == "title: mine\n"
+    planned.unlink()
     shutil.copytree(measured / "data/raw/c", own)
     (own / "runs/a-r01/stdout.txt").write_text("proxy result: other\n", encoding="utf-8")
     manifest.write(own, "c", force=True)

@@ -1,7 +1,9 @@
 """``benchbook repeat``: a campaign that repeats on your cluster what an RO-Crate was measured by."""
 
+import errno
 import json
 import lzma
+import os
 import re
 import shutil
 import zipfile
@@ -37,6 +39,8 @@ _A_PATH = re.compile(r"(^|[^\w.])[~/]")
 _MOST = 4 << 30  # B that a crate may expand to
 _GIVE = "give a crate that benchbook export has written"
 _AGAIN = "get the crate again from where it came from"
+# Of names that cannot be those of files, such as a folder's that is a file's too.
+_OF_NAMES = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG)
 # What the library raises for an archive that is damaged, encrypted or compressed in another way.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
 
@@ -100,9 +104,11 @@ def _expand(crate: str, folder: Path) -> str:
             _refuse(archive, crate)
             archive.extractall(raw)
     except (*_DAMAGED, OSError) as error:
-        if isinstance(error, ConfigError) or getattr(error, "errno", None):  # ours, or the system's
-            raise
-        raise ConfigError.at(crate, 0, f"cannot be unpacked: {error}", _GIVE) from error
+        code = getattr(error, "errno", None)
+        if isinstance(error, ConfigError) or (code and code not in _OF_NAMES):
+            raise  # ours, or the system's
+        why = os.strerror(code) if code else error
+        raise ConfigError.at(crate, 0, f"cannot be unpacked: {why}", _GIVE) from error
     graph, name = _described(raw / METADATA)
     if not CAMPAIGN.fullmatch(name):
         raise ConfigError.at(crate, 0, f"has no {METADATA} that names a campaign", _GIVE)

@@ -133,10 +133,12 @@ def _link(run: Run, record: Mapping[str, Any]) -> tuple[str, str]:
     if run.nodes < 2:
         return MISSING, "no run that was tried has two nodes; add one to the matrix if a link is compared"
     traffic = {device: count for device, count in (record.get("traffic") or {}).items() if count > _NOISE}
-    if not traffic and record.get("reason"):
-        return MISSING, "the run failed before its ranks had sent anything"
+    if not traffic and str(record.get("reason")).startswith("no "):
+        return MISSING, "the run failed before its ranks were started"
     if not traffic:
         what = f"no device of the first node sent or received {_NOISE / 1e3:.0f} kB"
+        if record.get("reason"):
+            return MISSING, f"{what}, and the run failed: put that right first"
         return MISSING, f"{what}; its driver may count elsewhere: compare the times of two links by hand"
     device = max(traffic, key=lambda one: traffic[one])
     carried = f"{device} carried {traffic[device] / 1e6:.1f} MB at the first node, more than any other"
