@@ -1258,6 +1258,30 @@ def test_jobs_and_start__a_job_that_waited_or_was_queued_again_is_no_lie(
     assert all("belongs to job 3, which began" in text for text in found)
 
 
+@pytest.mark.parametrize(("took", "attempts", "named"), [(4, 0, 1), (15, 0, 0), (4, 1, 0)])
+def test_jobs_and_start__jobs_wait_seconds_for_nodes_that_others_use(
+    took: int, attempts: int, named: int
+) -> None:
+    """Of twenty jobs, 10 s apart, the third began 25 s late; its attempt is of a first start."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    began = [(f"r{job}", job, 10 * job + 25 * (job == 3)) for job in range(1, 21)]
+    began += [("r3.failed-1", 3, 29)] * attempts
+    runs = [
+        hearing.Testimony(
+            {
+                "run": name,
+                "cluster": "c",
+                "job_id": str(job),
+                "start": first + at,
+                "end": first + at + (took if job > 3 else 1),
+            }
+        )
+        for name, job, at in began
+    ]
+    found = [fault.source for fault in sequence.jobs_and_start(hearing.Hearing(Path("c"), "c", runs))]
+    assert found == ["c/runs/r3/run.json"] * named
+
+
 @pytest.mark.parametrize(("restarts", "named"), [("1", 0), ("0", 1)])
 def test_overheads_of_jobs__an_earlier_start_of_a_job_is_not_in_the_row_of_its_last(
     restarts: str, named: int

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -208,15 +209,17 @@ def _sharing(runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
 def jobs_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job has a number that others began with long before or after."""
     late, wrong = waits(case), wrong_clocks(case)  # a job may have waited while later ones ran
+    # A job of several runs was started again, or all of them share its number.
+    shares = Counter(run.job for run in case.runs)
     for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
         runs = [
             run
             for run in case.runs
             if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not run.restarted
-            if run.job not in wrong
+            if run.job not in wrong and shares[run.job] == 1
         ]
         runs.sort(key=lambda run: int(run.job))
-        for run, other in _out_of_turn(runs):
+        for run, other in _out_of_turn(runs, slack=_LAUNCH if _overlap(runs) else _TURN):
             if -_TURN <= late.get(run.name, np.inf) < _LAUNCH:
                 continue
             began = f"began {_ago(run, other)} job {other.job} of run {other.name}"
@@ -229,7 +232,13 @@ def _ago(run: Testimony, other: Testimony) -> str:
     return f"{abs(seconds):.0f} s {'before' if seconds < 0 else 'after'}"
 
 
-def _out_of_turn(*groups: Sequence[Testimony]) -> list[tuple[Testimony, Testimony]]:
+def _overlap(runs: Sequence[Testimony]) -> bool:
+    """Tell whether some runs ran at once: then a job can wait for its nodes while later ones begin."""
+    times = sorted((run.row["start"], run.row["end"]) for run in runs)
+    return any(later < end for (_, end), (later, _) in pairwise(times))
+
+
+def _out_of_turn(*groups: Sequence[Testimony], slack: float = _TURN) -> list[tuple[Testimony, Testimony]]:
     """Return the runs that did not begin in the order of their group, each with a neighbour.
 
     Those outside the longest rising chain of each; none if they are many.
@@ -237,10 +246,10 @@ def _out_of_turn(*groups: Sequence[Testimony]) -> list[tuple[Testimony, Testimon
     found = []
     for runs in groups:
         values = [_seconds(run.row["start"]) for run in runs]
-        kept = _rising(values, _TURN)
+        kept = _rising(values, slack)
         for at in sorted({*range(len(runs))} - {*kept}):
             place = bisect_right(kept, at)
-            late = place > 0 and values[kept[place - 1]] > values[at] + _TURN
+            late = place > 0 and values[kept[place - 1]] > values[at] + slack
             found.append((runs[at], runs[kept[place - 1] if late or place == len(kept) else kept[place]]))
     whole = sum(map(len, groups))
     return found if whole >= _FEWEST and len(found) <= max((1 - _RULE) * whole, 1) else []
