@@ -581,6 +581,14 @@ FINE = BLOCKS.replace("1280", "10240")
             },
             [""],
         ),
+        (  # a check after the solver that contradicts what was made, as in a tree of others
+            {
+                "log.snappyHexMesh": _began("snappyHexMesh", SNAPPED),
+                "log.simpleFoam": _solved(11, "11:03:00"),
+                "log.checkMesh": _began("checkMesh", CHECKED, "11:04:00"),
+            },
+            [""],
+        ),
         (  # two regions
             {
                 "log.checkMesh": _began("checkMesh -allRegions", CHECKED + CHECKED.replace("541787", "900")),

@@ -70,7 +70,7 @@ class MeshStep(NamedTuple):
 
 
 def start(text: str) -> ProgramStart:
-    """Return what the first lines of a program say of its start."""
+    """Return where and when a program began, from its first lines."""
     case, date = _CASE.search(text), _DATE.search(text)
     began = f"{date[3]} {_MONTHS.find(date[1]):02} {date[2]} {date[4]}" if date else ""
     return ProgramStart(case[1] if case else "", began)
@@ -100,9 +100,14 @@ def in_order(made: Iterable[MeshStep]) -> list[MeshStep]:
 
 def problem(made: Iterable[MeshStep], solver: ProgramStart) -> dict[str, str]:
     """Return the problem of a solver, its cells, by the steps of its case before it; empty if unknown."""
-    known = dict[str, int]()
+    known, after = dict[str, int](), set[int]()
     for one in made:
-        if one.start.case != solver.case or (solver.began and one.start.began > solver.began):
+        if one.start.case != solver.case:
+            continue
+        if solver.began and one.start.began > solver.began:
+            if one.program != "checkMesh":
+                break
+            after.add(one.cells)  # of the solver's mesh too, unless it refined it
             continue
         if one.program != "checkMesh":  # a check before it says nothing of the mesh after it
             known.pop("checkMesh", None)
@@ -110,6 +115,7 @@ def problem(made: Iterable[MeshStep], solver: ProgramStart) -> dict[str, str]:
     if not known.keys() <= {*_SAYS} and "checkMesh" not in known:
         return {}
     last = {known[program] for program in _SAYS[1:] if program in known} or {known.get("blockMesh", -1)}
+    last |= after
     return {"problem": f"cells={last.pop()}"} if len(last) == 1 and -1 not in last else {}
 
 
