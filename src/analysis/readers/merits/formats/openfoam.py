@@ -70,7 +70,7 @@ class MeshStep(NamedTuple):
 
 
 def start(text: str) -> ProgramStart:
-    """Return where and when a program began, from its first lines."""
+    """Return where and when a program began, by its first lines."""
     case, date = _CASE.search(text), _DATE.search(text)
     began = f"{date[3]} {_MONTHS.find(date[1]):02} {date[2]} {date[4]}" if date else ""
     return ProgramStart(case[1] if case else "", began)
