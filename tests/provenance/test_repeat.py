@@ -336,6 +336,29 @@ def test_repeat__what_the_cluster_has_not_is_named(
         assert files(empty) == before
 
 
+@pytest.mark.parametrize(("jobs", "left"), [(1, False), (2, True)])
+def test_repeat__jobs_at_once_need_a_core_each_where_ranks_share_them(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    jobs: int,
+    left: bool,
+) -> None:
+    """Two ranks of one job may share the only core of a node here; two jobs have no core for the second."""
+    path = measured / "data/raw/c/runs/a-r01/run.json"
+    record = json.loads(path.read_text(encoding="utf-8")) | {"ranks_per_node": 2, "concurrent_jobs": jobs}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    manifest.write(measured / "data/raw/c", "c", force=True)
+    crate = crate_of(measured, tmp_path)
+    monkeypatch.chdir(empty)
+    shared = ('["0-3", "4-7"]', '["0"]'), ("nodes: 4", "oversubscribe: true\n  nodes: 4")
+    assert cli.main([*ready(empty, *shared), str(crate)]) == 0
+    why = "left out: 1 run: mine has 1 core on a node for 4 ranks and threads"
+    assert (why in capsys.readouterr().out) == left
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
