@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -22,7 +23,9 @@ from tests.test_notebooks import campaigns as named_in_notebooks
 
 CAMPAIGNS = sorted(path.stem for path in (ROOT / "config/campaigns").glob("*.yaml"))
 # What `make datasets` builds. Of any other campaign a notebook says that it is not built.
-BUILT = {*contents.load_config(ROOT)["campaigns"], *named_in_notebooks()}
+_RULES = (ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r'"([\w-]+)"', _RULES.partition("EXAMPLES = (")[2].partition(")")[0])
+BUILT = {*contents.load_config(ROOT)["campaigns"], *named_in_notebooks(), *EXAMPLES}
 ASKED = {"13-compare": "before"}  # every other notebook has a `campaign`
 WITHOUT = ("90-audit",)  # of reports alone
 ADVICE = ("Set `campaign` in the first cell to one that ", "For {}, set these in the first cell, too:")
