@@ -140,6 +140,15 @@ def changed(crate: Path, change: Callable[[str, bytes], tuple[str, bytes]]) -> P
     return bad
 
 
+def refused(crate: Path, empty: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Repeat a bad crate, which leaves nothing; return what is said of it."""
+    before = files(empty)
+    capsys.readouterr()
+    assert cli.main(["repeat", str(crate), "--cluster", "mine", "--as", "again"]) == 1
+    assert files(empty) == before
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -181,10 +190,7 @@ def test_repeat__of_a_bad_crate_leaves_nothing(
 ) -> None:
     bad = changed(crate_of(measured, tmp_path), change)
     monkeypatch.chdir(empty)
-    before = files(empty)
-    assert cli.main(["repeat", str(bad), "--cluster", "mine", "--as", "again"]) == 1
-    assert said in capsys.readouterr().err
-    assert files(empty) == before
+    assert said in refused(bad, empty, capsys)
     assert not (tmp_path / "evil.txt").exists()
 
 
@@ -219,12 +225,8 @@ def test_repeat__of_an_archive_with_a_flipped_bit_leaves_nothing(
     data[begin if at == 0 else begin + one.compress_size - 3] ^= 0b110
     bad.write_bytes(data)
     monkeypatch.chdir(empty)
-    before = files(empty)
-    capsys.readouterr()
-    assert cli.main(["repeat", str(bad), "--cluster", "mine", "--as", "again"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = refused(bad, empty, capsys).splitlines()
     assert line.startswith(f"{bad}:0: cannot be unpacked: ")
-    assert files(empty) == before
     assert not (empty / "data/raw/c").exists()
 
 

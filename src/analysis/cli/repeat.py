@@ -164,11 +164,10 @@ def _is_here(theirs: Path, source: str, base: Path) -> bool:
     return True
 
 
-def _entries(raw: Path) -> set[str]:
-    """Return the lines of a campaign's manifest on its runs."""
-    path = raw / manifest.NAME
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    return {line for line in lines if line[66:].startswith("runs/")}
+def _entries(raw: Path) -> set[tuple[str, str]]:
+    """Return the files of a campaign's runs by its manifest, each with its digest."""
+    known, _ = manifest.read(raw, raw.name)
+    return {(name, digest) for name, (digest, _) in known.items() if name.startswith("runs/")}
 
 
 def _runs(theirs: Path, crate: str) -> tuple[list[dict[str, Any]], Counter[str]]:

@@ -23,6 +23,7 @@ from analysis.measure.matrix import MatrixPlan, Run
 from analysis.measure.workflow import on_slurm, plan
 
 PROVED, MISSING = "proved", "missing"
+_UNSTARTED = MISSING, "the run failed before its ranks were started"
 _NOISE = 100_000  # B on a device that say nothing: daemons send so much
 # As sbatch says it, and as Snakemake does, which looks for the account itself.
 _REFUSAL = re.compile(
@@ -109,11 +110,16 @@ def verdicts_of(declared: Declared, run: Run, record: Mapping[str, Any], folder:
     yield ("profiler", *_profiler(declared, run, record, folder))
 
 
+def _unstarted(record: Mapping[str, Any]) -> bool:
+    """Tell whether a run lacked its program or input, so that no launcher was started."""
+    return str(record.get("reason")).startswith("no ")
+
+
 def _binding(record: Mapping[str, Any]) -> tuple[str, str]:
     known = record.get("binding") or {}
     rows = [line.split() for line in known.get("ranks") or ()]
-    if not rows and str(record.get("reason")).startswith("no "):  # program or input: no launcher was started
-        return MISSING, "the run failed before its ranks were started"
+    if not rows and _unstarted(record):
+        return _UNSTARTED
     if not rows:
         return MISSING, "no rank noted its cores: see stderr.txt; 'start' of the MPI library may be another"
     wrong = [row for row in rows if row[2] != row[3]]
@@ -133,8 +139,8 @@ def _link(run: Run, record: Mapping[str, Any]) -> tuple[str, str]:
     if run.nodes < 2:
         return MISSING, "no run that was tried has two nodes; add one to the matrix if a link is compared"
     traffic = {device: count for device, count in (record.get("traffic") or {}).items() if count > _NOISE}
-    if not traffic and str(record.get("reason")).startswith("no "):
-        return MISSING, "the run failed before its ranks were started"
+    if not traffic and _unstarted(record):
+        return _UNSTARTED
     if not traffic:
         what = f"no device of the first node sent or received {_NOISE / 1e3:.0f} kB"
         if record.get("reason"):

@@ -298,13 +298,13 @@ def _leave_out_utilities(data: bytes, source: Observation) -> None:
     own, programs, made = list[ResultPart](), list[str](), list[openfoam.MeshStep]()
     for part in source.parts:
         programs.append(str(part.facts.get("grid", {}).get("program", "")))
-        end = len(data) if part.end < 0 else part.end
+        end, began = len(data) if part.end < 0 else part.end, float(part.facts.get("date", 0))
         if programs[-1] in openfoam.UTILITIES:
-            made += openfoam.steps(programs[-1], decode(data[part.begin : end]))
+            made += openfoam.steps(programs[-1], decode(data[part.begin : end]), began)
             continue
         own.append(part)
         if programs[-1]:
-            solver = openfoam.start(decode(data[part.begin : min(end, part.begin + _BESIDE)]))
+            solver = openfoam.start(decode(data[part.begin : min(end, part.begin + _BESIDE)]), began)
             part.facts |= {"solver": solver} | openfoam.problem(made, solver)
     if len(own) < len(source.parts):
         source.cut, source.parts = bool(own), own

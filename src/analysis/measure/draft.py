@@ -127,7 +127,7 @@ def to_tell(name: str, source: str, found: Sequence[tuple[Confounded, str]], own
     declared = models.load(CampaignFile, project.declaration(source, base))
     on = own or (declared.matrix.cluster if declared.matrix else name)
     place = base / "config" / "clusters" / f"{on}.yaml"
-    called = _called(place)
+    called = _called(_launch(place))
     subsets = [_cell_subset(at, cell, count, called) for at, (cell, count) in enumerate(cells, 1)]
     notes = [f"To find out, from {source}: {sentence}." for _, sentence in varied]
     more = {"notes": notes, **({"names": declared.names} if declared.names else {})}
@@ -218,7 +218,7 @@ class _Fit:
     ) -> None:
         self._own, self._name = _launch(place), place.stem
         self._renamed, self._applications = renamed, applications
-        self._called = _called(place)
+        self._called = _called(self._own)
         self._seen = {
             factor: {str(run[factor]) for run in runs if is_known(run[factor])} for factor in DEFAULTS
         }
@@ -305,9 +305,8 @@ def _fixed(mixed: Confounded) -> str:
     return next(causes, "")
 
 
-def _called(path: Path) -> Mapping[str, str]:
+def _called(launch: Launch | None) -> Mapping[str, str]:
     """Return what a cluster's file, if there is one, calls each MPI library, by the name of the records."""
-    launch = _launch(path)
     return {library.name: key for key, library in launch.mpi.items()} if launch else {}
 
 

@@ -101,7 +101,7 @@ def extend(folder: Path, label: str, renewed: Callable[[Collection[str]], Collec
     """
     entries: dict[str, str] = {}
     if os.path.lexists(folder / NAME):
-        known, faults = _read(folder, label)
+        known, faults = read(folder, label)
         if faults:
             return faults
         gone = renewed(known.keys())
@@ -132,7 +132,7 @@ def _put(path: Path, digests: Mapping[str, str]) -> None:
     write_text(path, text)  # a link is replaced, not followed
 
 
-def _read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fault]]:
+def read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fault]]:
     """Read the manifest of a campaign: path -> SHA-256 and line; and what is wrong with it."""
     source = f"{label}/{NAME}"
     path = folder / NAME
@@ -168,7 +168,7 @@ def check(folder: Path, label: str) -> tuple[int, list[Fault]]:
     refused.
     """
     tree = scan(folder, label)
-    entries, faults = _read(folder, label)
+    entries, faults = read(folder, label)
     if not entries:
         return len(tree.files), [*faults, *tree.faults]
     digests = _digests(tree, tree.files)

@@ -35,8 +35,6 @@ _CELLS = re.compile(
     r"^ +(?:nC|c)ells: +(\d+)\s*$|^(?:Refined|Snapped|Layer) mesh : cells:(\d+)", re.MULTILINE
 )
 _CASE = re.compile(r"^Case +: +(.*\S)", re.MULTILINE)
-_DATE = re.compile(r"^Date +: +([A-Z][a-z]{2}) (\d\d) (\d{4})\nTime +: +(\d\d:\d\d:\d\d)", re.MULTILINE)
-_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _REGION = re.compile(r"^Exec +: .*-(?:allR|r)egion", re.MULTILINE)
 _EXEC = re.compile(rb"\bExec +: ")
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
@@ -55,10 +53,10 @@ def _is_log(head: bytes) -> bool:
 
 
 class ProgramStart(NamedTuple):
-    """Where and when a program of OpenFOAM began, in words that sort; empty if it does not print it."""
+    """Where a program of OpenFOAM began, and when, in s since 1970; empty and 0 if it does not print it."""
 
     case: str
-    began: str
+    began: float
 
 
 class MeshStep(NamedTuple):
@@ -69,24 +67,23 @@ class MeshStep(NamedTuple):
     cells: int
 
 
-def start(text: str) -> ProgramStart:
-    """Return where and when a program began, by its first lines."""
-    case, date = _CASE.search(text), _DATE.search(text)
-    began = f"{date[3]} {_MONTHS.find(date[1]):02} {date[2]} {date[4]}" if date else ""
+def start(text: str, began: float) -> ProgramStart:
+    """Return where a program began, by its first lines, with the time that these print."""
+    case = _CASE.search(text)
     return ProgramStart(case[1] if case else "", began)
 
 
-def steps(program: str, text: str) -> list[MeshStep]:
+def steps(program: str, text: str, began: float) -> list[MeshStep]:
     """Return what a utility did to a mesh: one step, or none if it keeps the mesh.
 
     Of a region, or of several, the cells are not those of the mesh.
     """
-    if program not in UTILITIES or program in _KEEPS:
+    if program in _KEEPS:
         return []
     printed = [int(one or other) for one, other in _CELLS.findall(text)]
     printed = printed[-1:] if program == "snappyHexMesh" else printed
     said = program in _SAYS and len(set(printed)) == 1 and not _REGION.search(text)
-    return [MeshStep(start(text), program, printed[0] if said else -1)]
+    return [MeshStep(start(text, began), program, printed[0] if said else -1)]
 
 
 def in_order(made: Iterable[MeshStep]) -> list[MeshStep]:
