@@ -589,6 +589,15 @@ FINE = BLOCKS.replace("1280", "10240")
             },
             [""],
         ),
+        (  # the same, with the parts of the mesh joined before the check
+            {
+                "log.snappyHexMesh": _began("snappyHexMesh", SNAPPED),
+                "log.simpleFoam": _solved(11, "11:03:00"),
+                "log.reconstructParMesh": _began("reconstructParMesh", "", "11:04:00"),
+                "log.checkMesh": _began("checkMesh", CHECKED, "11:04:00"),
+            },
+            [""],
+        ),
         (  # two regions
             {
                 "log.checkMesh": _began("checkMesh -allRegions", CHECKED + CHECKED.replace("541787", "900")),

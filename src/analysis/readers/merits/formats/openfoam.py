@@ -28,8 +28,8 @@ UTILITIES = set(
 _SAYS = ("blockMesh", "snappyHexMesh", "checkMesh")
 _KEEPS = set(
     "changeDictionary decomposePar foamDictionary mapFields patchSummary postProcess reconstructPar "  # noqa: SIM905
-    "redistributePar renumberMesh sample setFields surfaceCheck surfaceConvert surfaceFeatureExtract "
-    "surfaceFeatures surfaceTransformPoints topoSet transformPoints".split()
+    "reconstructParMesh redistributePar renumberMesh sample setFields surfaceCheck surfaceConvert "
+    "surfaceFeatureExtract surfaceFeatures surfaceTransformPoints topoSet transformPoints".split()
 )
 _CELLS = re.compile(
     r"^ +(?:nC|c)ells: +(\d+)\s*$|^(?:Refined|Snapped|Layer) mesh : cells:(\d+)", re.MULTILINE
