@@ -181,6 +181,19 @@ def test_runs__other_nodes_clusters_and_times_do_not_overlap(campaign: Path, cha
     assert check(campaign) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("start", "reason", "faults"), [(5.0, "killed", 0), (5.0, "", 1), (2.0, "killed", 1)]
+)
+def test_runs__the_end_of_a_killed_run_is_noted_late(
+    campaign: Path, start: float, reason: str, faults: int
+) -> None:
+    """It ended at 7 s by its shell, which a busy node let wait for 2 s, and no longer."""
+    at = 1795300000.0
+    add(campaign, "002.failed-1" if reason else "002", start=at, end=at + 7.0, reason=reason)
+    add(campaign, "003", start=at + start, end=at + 20.0)
+    assert len(check(campaign)[0]) == faults
+
+
 def test_runs__an_untimed_run_spoils_a_timed_one_but_not_its_like(campaign: Path) -> None:
     add(campaign, "002", timing=False, **BESIDE)
     assert len(check(campaign)[0]) == 1

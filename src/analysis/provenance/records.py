@@ -16,8 +16,9 @@ from analysis.readers.run import ended_well, records
 # What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
 _EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}
 _EXECUTION |= {"timing", "load_before", "extra"}
-# The clocks of two nodes may differ by so much, and a shell notes the end of a killed run late, s.
-_CLOCKS = 0.5
+_CLOCKS = 0.5  # the clocks of two nodes may differ by so much, s
+# A shell notes the end of a killed run late, on a busy node by more: 0.8 s seen. Its node was free by then.
+_KILLED = 3.0
 
 Record = dict[str, Any]
 
@@ -190,7 +191,8 @@ def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         for entry in entries[1:]:
             seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
             alone = any(run["timing"] and run["concurrent_jobs"] == 1 for run in (entry[3], last[3]))
-            if seconds > _CLOCKS and entry[2] not in listed and alone:
+            late = _CLOCKS if _succeeded(last[3]) else _KILLED
+            if seconds > late and entry[2] not in listed and alone:
                 listed.add(entry[2])
                 both = f"together with run {_run(last[2])}; one of them says alone"
                 what = f"ran on {node} for {seconds:.1f} s {both}"
