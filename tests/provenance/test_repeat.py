@@ -338,6 +338,28 @@ def test_repeat__what_the_cluster_has_not_is_named(
         assert files(empty) == before
 
 
+def test_repeat__runs_that_never_ended_well_are_counted(
+    measured: Path,  # noqa: F811
+    empty: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The good run's failed attempt is none of them; the two attempts of another run are one."""
+    runs = measured / "data/raw/c/runs"
+    for name in ("a-r01.failed-1", "z-r01.failed-1", "z-r01.failed-2"):
+        shutil.copytree(runs / "a-r01", runs / name)
+        path = runs / name / "run.json"
+        record = json.loads(path.read_text(encoding="utf-8")) | {"run": name, "exit_code": 1}
+        path.write_text(json.dumps(record), encoding="utf-8")
+    manifest.write(measured / "data/raw/c", "c", force=True)
+    crate = crate_of(measured, tmp_path)
+    monkeypatch.chdir(empty)
+    capsys.readouterr()
+    assert cli.main([*ready(empty), str(crate)]) == 0
+    assert "left out: 1 run: none of its attempts ended well\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("jobs", "left"), [(1, False), (2, True)])
 def test_repeat__jobs_at_once_need_a_core_each_where_ranks_share_them(
     measured: Path,  # noqa: F811

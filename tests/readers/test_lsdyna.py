@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.datasets.applications import facts, load_applications
 from analysis.readers import lsdyna
@@ -142,7 +143,14 @@ def test_lsdyna__reads_the_forms_of_elapsed(
     ds = with_elapsed(line)
     assert (ds.elapsed.item(), ds.cycles.item()) == (elapsed, cycles)
     assert (ds.ranks.item(), ds.threads.item()) == (ranks, threads)
-    assert ds.valid.item() is True
+    assert ds.valid.item() is (elapsed > 0)
+
+
+def test_lsdyna__time_of_no_second_is_none_to_compare() -> None:
+    ds = lsdyna.parse(ACCOUNT.replace(b"    1521 seconds for", b"       0 second  for"), "d3hsp")
+    assert (ds.elapsed.item(), ds.valid.item(), ds.complete) == (0, False, True)
+    said = "d3hsp:39: the run took less than the second in which it is printed; do not use it"
+    assert ds.warnings == [said]
 
 
 def test_lsdyna__picoseconds_become_nanoseconds() -> None:
@@ -156,6 +164,62 @@ def test_lsdyna__error_termination_is_no_valid_run() -> None:
     assert (ds.termination.item(), ds.valid.item(), ds.elapsed.item()) == ("error", False, 1521)
     assert ds.complete is True
     assert ds.warnings == ["mes0000:42: LS-DYNA ended with an error; do not use the run"]
+
+
+# As R16 prints it in d3hsp; the longer names follow far below, for other cards.
+MODEL = """
+ Input file: D:\\Modified_Wing\\Scripts\\WingLattice_v2.k
+
+    CONTROL CARD 1. Model Size-General
+
+    number of nodal+scalar points..................         37418
+    number of solid elements.......................        104621
+    number of beam elements........................             12
+    number of shell elements.......................             0
+    number of thick shell elements.................             0
+    number of SPH particles........................         300
+    number of shell elements with initial stress ..             7
+"""
+
+
+def test_lsdyna__d3hsp_states_deck_and_size_of_the_model() -> None:
+    ds = lsdyna.parse((BANNER + MODEL + TIMING + CLOSING).encode())
+    # 104,621 + 12 + 300
+    assert (ds.elements.item(), ds.attrs["input"], ds.warnings) == (104933, "WingLattice_v2", [])
+    assert readers.problem(ds) == "input=WingLattice_v2 elements=104933 endtim=0.15"
+
+
+@pytest.mark.parametrize("line", ["3cars.k", "/scratch/a b/3cars.K", "3cars.key   ", "./3cars"])
+def test_lsdyna__mes0000_states_the_deck_alone(line: str) -> None:
+    ds = lsdyna.parse((BANNER + f" Input file: {line}\n" + TIMING + CLOSING).encode())
+    assert readers.problem(ds) == "input=3cars elements=? endtim=0.15"
+
+
+def test_lsdyna__last_step_that_passes_the_end_is_no_other_problem() -> None:
+    ends = [ACCOUNT.replace(b"1.5000E-01", time) for time in (b"1.5000E-01", b"1.5002E-01", b"1.2000E-01")]
+    first, second, shorter = (readers.problem(lsdyna.parse(end)) for end in ends)
+    assert first == second == "input=? elements=? endtim=0.15"
+    assert shorter == "input=? elements=? endtim=0.12"
+
+
+def test_lsdyna__closing_lines_have_the_numbers_that_its_other_files_repeat() -> None:
+    whole, messages = (
+        lsdyna.rows(lsdyna.parse(text.encode())) for text in (BANNER + TIMING + CLOSING, CLOSING)
+    )
+    assert messages < whole
+    assert sorted(dict(whole)) == [
+        *("clock", "cpu_total", "cycles", "elapsed", "end", "problem_cycle", "problem_time", "start")
+    ]
+    assert lsdyna.rows(lsdyna.parse(BANNER.encode())) == frozenset()
+
+
+def test_lsdyna__count_that_is_no_number_leaves_the_model_without_a_size() -> None:
+    ds = lsdyna.parse((BANNER + MODEL.replace("104621", "1O4621") + TIMING + CLOSING).encode(), "d3hsp")
+    assert (ds.elements.item(), ds.complete) == (-1, False)
+    assert ds.warnings == [
+        "d3hsp:22: 'number of solid elements.......................        1O4621' gives no number; "
+        "the model has no size"
+    ]
 
 
 def test_lsdyna__killed_run_has_no_termination() -> None:

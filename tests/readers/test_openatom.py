@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.datasets.applications import facts, load_applications
 from analysis.readers import openatom
@@ -127,3 +128,17 @@ def test_openatom__figure_of_merit_is_a_time() -> None:
     found = facts(application, openatom.parse(OUTPUT))
     assert (found["figure_of_merit"], found["figure_of_merit_unit"]) == (pytest.approx(1.01), "s")
     assert application.higher_is_better is False
+
+
+def test_openatom__states_atoms_states_and_cutoff_of_its_problem() -> None:
+    """An output of vm-openatom, of which grep says 96 atoms, nstates=128 and Ecut= 70.000000 Ryd."""
+    (first, *_) = sorted((ROOT / "data/raw/vm-openatom/runs").glob("*/stdout.txt"))
+    ds = openatom.parse(first.read_bytes())
+    assert (ds.atoms.item(), ds.states.item(), ds.cutoff.item()) == (96, 128, 70.0)
+    assert readers.problem(ds) == "atoms=96 states=128 cutoff=70"
+
+
+def test_openatom__what_it_does_not_state_of_its_problem_is_open() -> None:
+    assert readers.problem(openatom.parse(OUTPUT)) == ""
+    some = BANNER + "There are 96 atoms\n" + STEPS + LIST
+    assert readers.problem(openatom.parse(some.encode())) == "atoms=96 states=? cutoff=?"

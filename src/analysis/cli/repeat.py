@@ -20,7 +20,7 @@ import yaml
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, ReadError
-from analysis.base.files import RECORD, read_bytes, sha256, write_text
+from analysis.base.files import RECORD, attempted, read_bytes, sha256, write_text
 from analysis.base.words import counted
 from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.measure import cluster_file
@@ -171,8 +171,9 @@ def _entries(raw: Path) -> set[tuple[str, str]]:
 
 
 def _runs(theirs: Path, crate: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """Read the records of the runs that ended well; count those that cannot be read."""
+    """Read the records of the runs that ended well; count those that never did, or cannot be read."""
     found, left = [], Counter[str]()
+    good, bad = set[str](), set[str]()
     paths = sorted((theirs / "raw" / "runs").glob(f"*/{RECORD}"))
     for path in paths:
         try:
@@ -183,6 +184,11 @@ def _runs(theirs: Path, crate: str) -> tuple[list[dict[str, Any]], Counter[str]]
         extra = json.loads(record["extra"])
         if ended_well(record["exit_code"], extra) and not extra.get("reason"):
             found.append(record)
+            good.add(path.parent.name)
+        else:
+            bad.add(attempted(path.parent.name) or path.parent.name)
+    if failed := bad - good:
+        left["none of its attempts ended well"] = len(failed)
     if not paths:
         what = "has no record of a run: its figures were published or computed"
         raise ConfigError.at(crate, 0, what, "nothing can be repeated by a command")

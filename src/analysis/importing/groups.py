@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis import readers
 from analysis.base.words import STAMPS
 from analysis.importing import scripts
 from analysis.importing.banners import printed_in
@@ -76,6 +77,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
     """Group files into runs, in the order of their names."""
     out = Grouping()
     known = _without_copies(observations, out)
+    _set_ranks_beside(known)
     out.slurm = [one for one in known if one.role == "sacct"]
     for table in reversed([one for one in known if one.jobs]):  # the first record of a job counts
         out.jobs |= table.jobs
@@ -129,6 +131,21 @@ def _without_copies(observations: Iterable[Observation], out: Grouping) -> list[
         else:
             known.append(source)
     return known
+
+
+def _set_ranks_beside(known: Sequence[Observation]) -> None:
+    """Put the files of a program's other ranks beside the result of the first, which lies in their folder."""
+    first: set[tuple[str, str]] = set()
+    others: list[Observation] = []
+    for source in (one for one in known if one.role == "result"):
+        engine = source.parts[0].engine
+        if re.fullmatch(readers.row(engine).of_ranks or "(?!)", source.file.base):
+            others.append(source)
+        else:
+            first.add((source.file.folder, engine))
+    for source in others:
+        if (source.file.folder, source.parts[0].engine) in first:
+            source.role, source.what, source.parts = "beside", "of a rank after the first", []
 
 
 def _recorded_job(source: Observation, jobs: Mapping[str, Any]) -> str:
@@ -288,7 +305,9 @@ def _merge_into(twin: RunFiles, run: RunFiles) -> None:
     if run.part.complete and not twin.part.complete:
         twin.main, run.main = run.main, twin.main
         twin.part, run.part = run.part, twin.part
-    twin.part.facts = run.part.facts | twin.part.facts
+    problems = [str(one.facts["problem"]) for one in (twin.part, run.part) if "problem" in one.facts]
+    said = {"problem": min(problems, key=lambda one: one.count("?"))} if problems else {}
+    twin.part.facts = run.part.facts | twin.part.facts | said
     twin.files.append(run.main)
     twin.main.job = twin.main.job or run.main.job
 

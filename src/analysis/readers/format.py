@@ -51,6 +51,9 @@ class Format:
         a part of the outputs states its fact.
     distributed
         Pattern of the names of outputs that come with the program: what lies next to one did not make it.
+    of_ranks
+        Pattern of the names of files in which the ranks after the first say how they ended. In a folder with
+        a result of the first they are no results of their own.
     """
 
     engine: str
@@ -69,6 +72,7 @@ class Format:
     fixed_time: bool = False
     problem: tuple[str, ...] = ()
     distributed: str = ""
+    of_ranks: str = ""
 
     def __post_init__(self) -> None:
         name = self.engine.replace("_", "-") if self.figure_of_merit else ""

@@ -2,7 +2,8 @@
 
 The important part is at the end: the timing table, problem time and cycle, CPU time, start, end and elapsed
 time. Elapsed time is printed in whole seconds; `elapsed_resolution` passes this on to intervals. Problem time
-has the unit of the input deck, which the file does not state.
+has the unit of the input deck, which the file does not state. All three name the deck at the top; only d3hsp
+counts its elements.
 """
 
 import math
@@ -21,7 +22,8 @@ from analysis.schema import registry
 
 FORMAT = Format(
     engine="lsdyna", tool="LS-DYNA", application="ls-dyna", marks=(b"Elapsed time",), near="(?i)ls-?dyna",
-    figure_of_merit="elapsed", unit="s", higher_is_better=False,
+    figure_of_merit="elapsed", unit="s", higher_is_better=False, problem=("input", "elements", "endtim"),
+    of_ranks=r"mes(?!0+$)\d{4,}",
 )  # fmt: skip
 # The banner stands at the top; a job's output that contains the end alone is known by that.
 _SNIFF = re.compile(
@@ -50,11 +52,18 @@ _STAMP = re.compile(
     r"\s*(?P<key>Start|End) time\s+"
     r"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4}) (?P<clock>\d\d:\d\d:\d\d)\s*"
 )
+_INPUT = re.compile(r"\s*Input file:(?:.*[/\\])?\s*(?P<name>[^/\\]*?)(?:\.(?:k|key|dyn))?\s*", re.IGNORECASE)
+# The model size of d3hsp; its other counts, as of elements with initial stress, go on behind the word.
+_ELEMENTS = re.compile(
+    r"\s*number of (?P<kind>solid elements|beam elements|shell elements|thick shell elements|SPH particles)"
+    r"\.+\s*(?P<count>\S+)\s*"
+)
 _NANOSECONDS = {"nanoseconds": 1.0, "nanosecond": 1.0, "picoseconds": 1e-3, "microseconds": 1e3}
 
 # Elapsed time is the difference of two clocks in whole seconds.
 RESOLUTION = 1.0
 
+_CLOSING = ("elapsed", "cycles", "problem_time", "problem_cycle", "cpu_total", "start", "end")
 _TABLE_COLUMNS = ("section", "parent", "cpu_time", "cpu_share", "clock_time", "clock_share")
 
 
@@ -64,7 +73,7 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an account: kind ``lsdyna``, `valid` after a normal termination with an elapsed time."""
+    """Read an account: kind ``lsdyna``, `valid` after a normal termination with an elapsed time above 0 s."""
     if not sniff(data):
         found = "no line is one that LS-DYNA prints"
         raise ReadError.at(source, 0, found, "give d3hsp, mes0000 or the standard output")
@@ -77,8 +86,25 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             account.read(line, at)
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
-    attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
-    return registry.of_values(read, "lsdyna", attrs)
+    attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), "input": account.input}
+    return registry.of_values(read, "lsdyna", {**attrs, **banner, **faults.attrs()})
+
+
+def problem(ds: xr.Dataset) -> str:
+    """Spell the problem of an account: ``input=3cars elements=794780 endtim=0.15``; ``?`` for what it lacks.
+
+    The simulated time has three digits: the last step passes its end a little, on other ranks by another.
+    """
+    elements, reached = int(ds["elements"]), float(ds["problem_time"])
+    known = {"input": ds.attrs["input"], "elements": elements if elements >= 0 else ""}
+    return FORMAT.identity(known | {"endtim": f"{reached:.3g}" if reached == reached else ""})
+
+
+def rows(ds: xr.Dataset) -> frozenset[tuple[str, float]]:
+    """Return the numbers of the closing lines, which d3hsp, mes0000 and the standard output repeat."""
+    numbers = {name: ds[name].item() for name in _CLOSING if ds[name].notnull()}
+    numbers |= {"clock": ds["clock_time"].values[-1]} if [*ds["section"].values[-1:]] == ["Totals"] else {}
+    return frozenset((name, float(value)) for name, value in numbers.items() if value != -1)
 
 
 class _Account:
@@ -88,6 +114,7 @@ class _Account:
         self.faults = faults
         self.out: dict[str, Any] = registry.blank("lsdyna") | {"termination": "none", "banner": {}}
         self.out |= {name: [] for name in _TABLE_COLUMNS}
+        self.input, self._elements = "", dict[str, int]()
         self.in_table = False
         self._whole_table = True
         self._closed = False
@@ -189,6 +216,8 @@ class _Account:
             self.faults.damage(at, f"{line.strip()!r} gives no seconds", "elapsed left blank")
             return
         self.out["elapsed"] = number(match["elapsed"])
+        if self.out["elapsed"] == 0:
+            self.faults.note(at, "the run took less than the second in which it is printed", "do not use it")
         self.out["elapsed_resolution"] = RESOLUTION
         cycles = _CYCLES.search(match["rest"])
         if cycles is None:
@@ -216,6 +245,20 @@ class _Account:
         if match:
             self.out["ranks"] = integer(match[1])
 
+    def deck(self, line: str, at: int) -> None:
+        if match := _INPUT.fullmatch(line):
+            self.input = match["name"]
+
+    def elements(self, line: str, at: int) -> None:
+        match = _ELEMENTS.fullmatch(line)
+        if match is None:
+            return
+        if (count := integer(match["count"])) < 0:
+            self.faults.damage(at, f"{line.strip()!r} gives no number", "the model has no size")
+        self._elements[match["kind"]] = count
+        counts = self._elements.values()
+        self.out["elements"] = sum(counts) if min(counts) >= 0 else -1
+
     def banner(self, line: str, at: int) -> None:
         match = _BANNER.match(line)
         if match and match["value"].strip():
@@ -231,7 +274,7 @@ class _Account:
             self.termination(rest, last + 1)
             if not _TERMINATION.match(rest):
                 faults.damage(last + 1, "the last line has no end, its value may be cut", "left out")
-        out["valid"] = out["termination"] == "normal" and out["elapsed"] == out["elapsed"]
+        out["valid"] = out["termination"] == "normal" and out["elapsed"] > 0
         if out["termination"] == "none":
             faults.damage(last, "no termination is printed", "the run was killed or the file is cut")
         elif out["termination"] == "error":
@@ -267,6 +310,8 @@ _HANDLERS: tuple[tuple[str, Callable[[_Account, str, int], None]], ...] = (
     ("Start time", _Account.stamp),
     ("End time", _Account.stamp),
     ("MPP execution", _Account.execution),
+    ("Input file:", _Account.deck),
+    ("number of ", _Account.elements),
     *(
         (word, _Account.banner)
         for word in ("Version", "Revision", "SVN Version", "Platform", "Precision", "Hostname")

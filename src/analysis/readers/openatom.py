@@ -21,7 +21,7 @@ from analysis.schema import registry
 FORMAT = Format(
     engine="openatom", tool="OpenAtom",
     figure_of_merit="step_time",  # the mean over the iterations after start-up
-    unit="s", higher_is_better=False,
+    unit="s", higher_is_better=False, problem=("atoms", "states", "cutoff"),
 )  # fmt: skip
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
@@ -44,7 +44,10 @@ _COUNTS = {
         re.compile(r"Charm\+\+> .*\((\d+) PEs total\)"),
     ),
     "nodes": (re.compile(r"Charm\+\+> Running on (\d+) (?:unique compute nodes|hosts)"),),
+    "atoms": (re.compile(r"There are (\d+) atoms\s*$"),),
+    "states": (re.compile(r"\s*nstates=(\d+) "),),
 }
+_CUTOFF = re.compile(r"The small energy cutoff is Ecut= ([\d.]+) Ryd")
 _VERSION = re.compile(r"Converse/Charm\+\+ Commit ID: (\S+)")
 _CLOSING = re.compile(r"(?:\[Partition \d+\]\[Node \d+\] )?(?:End of program|Program finished)")
 
@@ -84,6 +87,12 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         _read_line(output, _INSTANCE.sub("", line, count=1) if line.startswith("{") else line, at, faults)
     _check(output, len(lines), rest, faults)
     return _dataset(output, faults)
+
+
+def problem(ds: xr.Dataset) -> str:
+    """Spell the problem of an output: ``atoms=96 states=128 cutoff=70``, the cutoff in Ry."""
+    stated = {name: ds[name].item() for name in FORMAT.problem}
+    return FORMAT.identity({name: f"{value:.12g}" for name, value in stated.items() if value >= 0})
 
 
 def _read_line(output: _Output, line: str, at: int, faults: Faults) -> None:
@@ -128,9 +137,10 @@ def _read_field(output: _Output, line: str, at: int, faults: Faults) -> None:
                 if pattern is patterns[0] or name not in output.found:
                     output.found[name] = integer(match[1])
                 return
-    match = _VERSION.match(line)
-    if match:
+    if match := _VERSION.match(line):
         output.found["charm"] = match[1]
+    elif match := _CUTOFF.match(line):
+        output.found["cutoff"] = number(match[1])
 
 
 def _seconds(text: str, what: str, at: int, faults: Faults) -> float:
@@ -174,6 +184,9 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         "total_time": found.get("total_time", math.nan),
         "ranks": found.get("ranks", -1),
         "charm_nodes": found.get("nodes", -1),
+        "atoms": found.get("atoms", -1),
+        "states": found.get("states", -1),
+        "cutoff": found.get("cutoff", math.nan),
     }
     attrs = {
         "tool": FORMAT.tool,

@@ -226,6 +226,7 @@ cycles         |          | i8  | 1   | cycles computed, -1 where the file does 
 {job}
 termination    |          | str |     | normal, error or none
 valid          |          | bool |    | whether it ended normally and says how long it took
+elements       |          | i8  | 1   | elements and SPH particles of the model, -1 where it does not say
 problem_time   |          | f8  |     | simulated time reached, in the unit of the input deck
 problem_cycle  |          | i8  | 1   | cycle reached
 cpu_total      |          | f8  | s   | CPU time in all
@@ -244,6 +245,9 @@ startup_time   |          | f8  | s   | time of all start-up phases
 total_time     |          | f8  | s   | time of all iterations, NaN where the file does not say
 ranks          |          | i8  | 1   | processors (PEs) of Charm++, -1 where the file does not say
 charm_nodes    |          | i8  | 1   | nodes that Charm++ found, -1 where the file does not say
+atoms          |          | i8  | 1   | atoms, -1 where the file does not say
+states         |          | i8  | 1   | electronic states, -1 where the file does not say
+cutoff         |          | f8  | Ry  | energy cutoff of the states, NaN where the file does not say
 """
 
 # Figures of merit of any program: what `analysis.readers.merits` makes of its output.
