@@ -80,11 +80,15 @@ def explore(campaign: str = "", factor: str = "") -> Explorer:
 
 
 def read(path: str | Path) -> xr.Dataset:
-    """Read a raw file; its format is detected from the content (see `analysis.readers.open`)."""
+    """Read a raw file; its format is detected from the content (see `analysis.readers.open`).
+
+    The dataset can be saved with its `to_netcdf`.
+    """
     from analysis import readers
+    from analysis.readers.engines import portable
 
     _explain()
-    return readers.open(path)
+    return portable(readers.open(path))
 
 
 def which(question: str = "") -> pd.DataFrame:

@@ -86,6 +86,11 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     dropped = sorted(map(str, ds.data_vars))[0]
     with xr.open_dataset(path, engine=engine, drop_variables=dropped) as opened:
         assert set(ds.variables) - set(opened.variables) == {dropped}
+    with xr.open_dataset(path, engine=engine) as opened:
+        opened.to_netcdf(tmp_path / "saved.nc")
+    with xr.open_dataset(tmp_path / "saved.nc") as saved:
+        assert (saved.complete, saved.warnings) == (1, "\n".join(ds.warnings))
+        xr.testing.assert_equal(saved.load(), ds)
 
 
 @pytest.mark.parametrize("engine", SAMPLES)

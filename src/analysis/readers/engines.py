@@ -24,11 +24,18 @@ class Engine(BackendEntrypoint):
         """Open a file with this engine."""
         ds = readers.open(os.fspath(filename_or_obj), engine=self.engine, **options)
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
-        return ds.drop_vars(dropped, errors="ignore")
+        return portable(ds.drop_vars(dropped, errors="ignore"))
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Return False: sniffing costs a read of the file, and xarray asks every engine."""
         return False
+
+
+def portable(ds: xr.Dataset) -> xr.Dataset:
+    """Return a dataset with attributes that netCDF can hold: 1 or 0 for truth, lines of text for a list."""
+    attrs: dict[Any, Any] = {name: int(on) for name, on in ds.attrs.items() if isinstance(on, bool)}
+    lists = {name: "\n".join(map(str, some)) for name, some in ds.attrs.items() if isinstance(some, list)}
+    return ds.assign_attrs(attrs | lists)
 
 
 @cache
