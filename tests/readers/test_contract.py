@@ -91,6 +91,8 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     with xr.open_dataset(tmp_path / "saved.nc") as saved:
         assert (saved.complete, saved.warnings) == (1, "\n".join(ds.warnings))
         xr.testing.assert_equal(saved.load(), ds)
+        numbers = [name for name, one in saved.variables.items() if one.dtype.kind == "f"]
+        assert not [name for name in numbers if ds[name].dtype.kind not in "f"], "labels became numbers"
 
 
 @pytest.mark.parametrize("engine", SAMPLES)

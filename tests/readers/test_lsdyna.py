@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
+import benchbook
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.datasets.applications import facts, load_applications
@@ -208,9 +210,29 @@ def test_lsdyna__closing_lines_have_the_numbers_that_its_other_files_repeat() ->
     )
     assert messages < whole
     assert sorted(dict(whole)) == [
-        *("clock", "cpu_total", "cycles", "elapsed", "end", "problem_cycle", "problem_time", "start")
+        *("clock", "cpu_total", "cycles", "elapsed", "end", "hostname"),
+        *("problem_cycle", "problem_time", "start"),
     ]
-    assert lsdyna.rows(lsdyna.parse(BANNER.encode())) == frozenset()
+
+
+def test_lsdyna__killed_run_is_known_by_its_top() -> None:
+    """The date at the top is that of the start, which the closing lines repeat."""
+    ds = lsdyna.parse((BANNER + " Input file: 3cars.k\n").replace("\n", "\r\n").encode())
+    assert ds.start.values == np.datetime64("2014-03-02T09:12:01") == lsdyna.parse(ACCOUNT).start.values
+    began = float(ds.start.values.astype("i8"))
+    assert lsdyna.rows(ds) == {("start", began), ("hostname", "node001"), ("input", "3cars")}
+
+
+@pytest.mark.parametrize("option", ["r=d3dump01", "R=/scratch/x/sim.d3full02", "r=D:\\x y\\runrsf"])
+@pytest.mark.parametrize("first", [True, False])
+def test_lsdyna__rest_of_a_run_is_another_problem(option: str, first: bool) -> None:
+    """R16 prints each option on a line of its own, the first behind the heading."""
+    others = [" Command line options: i=3cars.k", "                       ncpu=4"]
+    lines = [f" Command line options: {option}", *others[1:]] if first else [*others, f"{'':23}{option} "]
+    ds = lsdyna.parse((BANNER + "\n".join(lines) + "\n Input file: 3cars.k\n" + TIMING + CLOSING).encode())
+    dump = re.split(r"[/\\=]", option)[-1]
+    assert readers.problem(ds) == f"input=3cars elements=? endtim=0.15 restart={dump}"
+    assert any(f"continues from {dump}; its time is that of the rest" in one for one in ds.warnings)
 
 
 def test_lsdyna__count_that_is_no_number_leaves_the_model_without_a_size() -> None:
@@ -220,6 +242,14 @@ def test_lsdyna__count_that_is_no_number_leaves_the_model_without_a_size() -> No
         "d3hsp:22: 'number of solid elements.......................        1O4621' gives no number; "
         "the model has no size"
     ]
+
+
+def test_lsdyna__account_with_bytes_of_zero_can_be_saved(tmp_path: Path) -> None:
+    """A crash of the file system leaves them."""
+    (tmp_path / "d3hsp").write_bytes(ACCOUNT.replace(b"node001", b"node\x00\x001"))
+    benchbook.read(tmp_path / "d3hsp").to_netcdf(tmp_path / "saved.nc")
+    with xr.open_dataset(tmp_path / "saved.nc") as saved:
+        assert (saved.hostname, saved.elapsed.item()) == ("node1", 1521)
 
 
 def test_lsdyna__killed_run_has_no_termination() -> None:

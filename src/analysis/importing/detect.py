@@ -65,7 +65,6 @@ _STARTS = (
     r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
     r"^ +Program \S+ v\S+(?: \([^)]*\))? +starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE
     r"^ +Today is (\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE before 4.2
-    r"Start time +(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # LS-DYNA
     rf"^{_DAY}$",  # what `date` prints
 )
 _ENDS = (

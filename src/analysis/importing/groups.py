@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis import readers
 from analysis.base.words import STAMPS
-from analysis.importing import scripts
+from analysis.importing import doubles, scripts
 from analysis.importing.banners import printed_in
 from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
@@ -76,8 +75,8 @@ def stem(name: str) -> str:
 def group(observations: Iterable[Observation]) -> Grouping:
     """Group files into runs, in the order of their names."""
     out = Grouping()
-    known = _without_copies(observations, out)
-    _set_ranks_beside(known)
+    known = doubles.without_copies(observations, out.unplaced)
+    of_ranks = doubles.attach_ranks(known)
     out.slurm = [one for one in known if one.role == "sacct"]
     for table in reversed([one for one in known if one.jobs]):  # the first record of a job counts
         out.jobs |= table.jobs
@@ -89,8 +88,9 @@ def group(observations: Iterable[Observation]) -> Grouping:
         if source.role == "result"
         for at, part in enumerate(source.parts, 1)
     ]
-    out.runs = _merge(_without_lists(_without_doubles(runs, out), out))
+    out.runs = _merge(_without_lists(_without_doubles(runs, out), out), out)
     _find_jobs_by_time(out, known)
+    having = {one.name: run for run in out.runs for one in (run.main, *run.files)}
     index = _Index(out.runs)
     recorded = _recorded_at_its_time(known, out.runs)
     banners = printed_in(known)
@@ -98,7 +98,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
     for source in known:
         if source.name in banners:
             continue  # it goes where its banner is
-        if run := recorded.get(source.name):
+        if run := recorded.get(source.name) or having.get(of_ranks.get(source.name, "")):
             run.files.append(source)
         elif names := outputs.get(source.name):
             _give(source, [run for run in out.runs if run.main.file.name in names], out)
@@ -114,38 +114,6 @@ def group(observations: Iterable[Observation]) -> Grouping:
         alone = counts[run.job] == 1 if run.job else len(run.main.parts) < 2
         run.alone = alone and not run.main.cut
     return out
-
-
-def _without_copies(observations: Iterable[Observation], out: Grouping) -> list[Observation]:
-    """Leave out copies of results, profiles and records, each with the name of the original."""
-    first: dict[str, str] = {}
-    known = []
-    for source in observations:
-        if source.role == "nothing":
-            out.unplaced[source.name] = source.why
-            continue
-        was = first.setdefault(source.digest, source.name)
-        chance = was.rpartition("/")[2] != source.file.base and any(part.brief for part in source.parts)
-        if was != source.name and not chance and source.role in ("result", "profile", "power", "sacct"):
-            out.unplaced[source.name] = f"is a copy of {was}"
-        else:
-            known.append(source)
-    return known
-
-
-def _set_ranks_beside(known: Sequence[Observation]) -> None:
-    """Put the files of a program's other ranks beside the result of the first, which lies in their folder."""
-    first: set[tuple[str, str]] = set()
-    others: list[Observation] = []
-    for source in (one for one in known if one.role == "result"):
-        engine = source.parts[0].engine
-        if re.fullmatch(readers.row(engine).of_ranks or "(?!)", source.file.base):
-            others.append(source)
-        else:
-            first.add((source.file.folder, engine))
-    for source in others:
-        if (source.file.folder, source.parts[0].engine) in first:
-            source.role, source.what, source.parts = "beside", "of a rank after the first", []
 
 
 def _recorded_job(source: Observation, jobs: Mapping[str, Any]) -> str:
@@ -250,7 +218,7 @@ def _named_time(run: RunFiles) -> float:
     return datetime.strptime(run.main.stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
 
 
-def _merge(runs: Sequence[RunFiles]) -> list[RunFiles]:
+def _merge(runs: Sequence[RunFiles], out: Grouping) -> list[RunFiles]:
     """Merge two results of a folder that are one execution: a program's log and what it printed."""
     kept: list[RunFiles] = []
     near: dict[tuple[str, str], _Results] = defaultdict(_Results)
@@ -261,10 +229,24 @@ def _merge(runs: Sequence[RunFiles]) -> list[RunFiles]:
         others = near[place].candidates(run, every=pair)
         same = (one for one in others if _same_result(run, one) or (pair and _paired(run, one)))
         if twin := next(same, None):
-            _merge_into(twin, run)
+            _merge_into(twin, run, out)
         else:
             kept.append(run)
         near[place].add(twin or run)
+    return _merge_apart(kept, out)
+
+
+def _merge_apart(runs: Iterable[RunFiles], out: Grouping) -> list[RunFiles]:
+    """Merge results of two folders that print the same start and end, as the output of a job and its run."""
+    kept: list[RunFiles] = []
+    first: dict[Any, RunFiles] = {}
+    for run in runs:
+        moments = {row for row in run.part.rows if row[0] in ("start", "end")} if run.part else set()
+        twin = first.setdefault((run.engine, *sorted(moments)), run) if len(moments) == 2 else run
+        if twin.main is not run.main and _same_result(run, twin):
+            _merge_into(twin, run, out)
+        else:
+            kept.append(run)
     return kept
 
 
@@ -298,18 +280,28 @@ class _Results:
         return min(rows, key=lambda row: len(self._having.get(row, ())))
 
 
-def _merge_into(twin: RunFiles, run: RunFiles) -> None:
-    """Add the second file of an execution to the first; the complete one is the main file."""
+def _merge_into(twin: RunFiles, run: RunFiles, out: Grouping) -> None:
+    """Add the second file of an execution to the first; the complete one that says more is the main file."""
     assert twin.part is not None
     assert run.part is not None
-    if run.part.complete and not twin.part.complete:
+    open_in = [str(one.facts.get("problem", "?")).count("?") for one in (twin.part, run.part)]
+    if (not run.part.complete, open_in[1]) < (not twin.part.complete, open_in[0]):
         twin.main, run.main = run.main, twin.main
         twin.part, run.part = run.part, twin.part
+        twin.number, run.number = run.number, twin.number
     problems = [str(one.facts["problem"]) for one in (twin.part, run.part) if "problem" in one.facts]
     said = {"problem": min(problems, key=lambda one: one.count("?"))} if problems else {}
     twin.part.facts = run.part.facts | twin.part.facts | said
-    twin.files.append(run.main)
-    twin.main.job = twin.main.job or run.main.job
+    if run.number:  # with the results of other executions in it, it is no file of this one
+        twin.shared.append(run.main)
+        out.shared += [] if any(one is run.main for one in out.shared) else [run.main]
+    else:
+        twin.files.append(run.main)
+    twin.files += run.files
+    if twin.number:  # the other parts of its file are of other jobs
+        twin.job = twin.job or run.job or run.main.job
+    else:
+        twin.main.job = twin.main.job or run.main.job
 
 
 def _paired(run: RunFiles, other: RunFiles) -> bool:
@@ -324,7 +316,8 @@ def _same_result(run: RunFiles, other: RunFiles) -> bool:
     """Tell whether one of two results has all numbers of the other."""
     if not run.part or not other.part or run.part.brief or other.part.brief:
         return False
-    if run.main.job and other.main.job and run.main.job != other.main.job:
+    jobs = {one.job or one.main.job for one in (run, other)} - {""}
+    if len(jobs) > 1:
         return False
     few, many = sorted((run.part.rows, other.part.rows), key=len)
     return len(few) > 1 and few <= many

@@ -52,6 +52,9 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
+    for name, moment in (("date", "start"), ("date_end", "end")):
+        if moment in ds and not ds[moment].dims and not np.isnat(ds[moment].values):
+            facts[name] = seconds(ds[moment].values)
     facts["figures"] = _figures(ds)
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
         facts["pair"] = True  # these run between two ranks, and do not print it

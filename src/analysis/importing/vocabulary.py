@@ -85,7 +85,7 @@ _HOST = re.compile(
 # Words for what a file is, not what the run was. Any other word that differs may matter.
 _NOISE = set(
     "result results output outputs out err log logs txt stdout stderr slurm job jobs file files the of and "  # noqa: SIM905
-    "hpccoutf hpccinf sh tf".split()
+    "hpccoutf hpccinf sh tf d3hsp messag mes0000".split()
 )
 _EXTENSIONS = re.compile(
     # What PBS adds to a name is in small letters: `.O3` is no job.

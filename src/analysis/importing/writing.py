@@ -226,11 +226,12 @@ def _write_shared(plan: ImportPlan, raw: Path) -> list[str]:
         name, replaced = _table_name(source, raw)
         _write(source, raw / name)
         renewed += [name] if replaced else []
-    cut = {id(one.run.main): one.run.main for one in plan.runs if one.run.number and not _own(one.run)}
+    whole = {id(one): one for one in plan.shared}
+    whole |= {id(one.run.main): one.run.main for one in plan.runs if one.run.number and not _own(one.run)}
     logs = {one.source.name: one for one in plan.power}
     for folder, observations in (
         ("power", [one.source for one in plan.power]),
-        ("beside", [*plan.shared, *cut.values()]),
+        ("beside", [*whole.values()]),
     ):
         used = {path.name for path in raw.glob(f"{folder}/*")}
         for source in observations:

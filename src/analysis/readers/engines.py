@@ -32,10 +32,15 @@ class Engine(BackendEntrypoint):
 
 
 def portable(ds: xr.Dataset) -> xr.Dataset:
-    """Return a dataset with attributes that netCDF can hold: 1 or 0 for truth, lines of text for a list."""
-    attrs: dict[Any, Any] = {name: int(on) for name, on in ds.attrs.items() if isinstance(on, bool)}
-    lists = {name: "\n".join(map(str, some)) for name, some in ds.attrs.items() if isinstance(some, list)}
-    return ds.assign_attrs(attrs | lists)
+    """Return a dataset that netCDF can hold: attributes are 1 or 0 for truth, lines of text for a list."""
+    attrs = {name: int(on) if isinstance(on, bool) else on for name, on in ds.attrs.items()}
+    texts = {name: "\n".join(map(str, some)) for name, some in attrs.items() if isinstance(some, list)}
+    texts |= {name: some for name, some in attrs.items() if isinstance(some, str)}
+    # A file that a crash left has bytes of zero.
+    texts = {name: text.replace("\0", "") for name, text in texts.items()}
+    # Without a value, an array of objects would be saved as one of numbers.
+    empty = [name for name, one in ds.variables.items() if one.dtype == object and not one.size]
+    return ds.assign_attrs(attrs | texts).assign({name: ds[name].astype(str) for name in empty})
 
 
 @cache

@@ -52,8 +52,8 @@ class Format:
     distributed
         Pattern of the names of outputs that come with the program: what lies next to one did not make it.
     of_ranks
-        Pattern of the names of files in which the ranks after the first say how they ended. In a folder with
-        a result of the first they are no results of their own.
+        Pattern of the names of files in which each rank says how it ended, with the number of the rank as the
+        group ``rank``. Those of one run are one result.
     """
 
     engine: str

@@ -22,8 +22,10 @@ from analysis.schema import registry
 
 FORMAT = Format(
     engine="lsdyna", tool="LS-DYNA", application="ls-dyna", marks=(b"Elapsed time",), near="(?i)ls-?dyna",
-    figure_of_merit="elapsed", unit="s", higher_is_better=False, problem=("input", "elements", "endtim"),
-    of_ranks=r"mes(?!0+$)\d{4,}",
+    first_line=r"^ +Date: +\d\d/\d\d/\d{4} +Time: +\d\d:\d\d:\d\d\s+_{20,}",
+    figure_of_merit="elapsed", unit="s", higher_is_better=False,
+    problem=("input", "elements", "endtim", "restart?"),
+    of_ranks=r"(?:.*[^A-Za-z])?mes(?P<rank>\d{4,6})(?!\d).*",
 )  # fmt: skip
 # The banner stands at the top; a job's output that contains the end alone is known by that.
 _SNIFF = re.compile(
@@ -49,8 +51,13 @@ _FIELD = re.compile(
     r"\s*=\s*(?P<value>\S+)\s*(?P<unit>\w*)"
 )
 _STAMP = re.compile(
-    r"\s*(?P<key>Start|End) time\s+"
-    r"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4}) (?P<clock>\d\d:\d\d:\d\d)\s*"
+    r"\s*(?P<key>Start time|End time|Date:)\s+"
+    r"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4})(?: +Time:)? +(?P<clock>\d\d:\d\d:\d\d)\s*"
+)
+# An option has a line of its own, the first that of the heading; a run continues from such a dump.
+_RESTART = re.compile(
+    r"\s*(?:Command line options:\s*)?r=(?:.*[/\\])?(?P<name>[^/\\]*(?:d3dump|d3full|runrsf)\d*)\s*",
+    re.IGNORECASE,
 )
 _INPUT = re.compile(r"\s*Input file:(?:.*[/\\])?\s*(?P<name>[^/\\]*?)(?:\.(?:k|key|dyn))?\s*", re.IGNORECASE)
 # The model size of d3hsp; its other counts, as of elements with initial stress, go on behind the word.
@@ -86,25 +93,32 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             account.read(line, at)
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
-    attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), "input": account.input}
+    attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", "")}
+    attrs |= {"input": account.input, "restart": account.restart}
     return registry.of_values(read, "lsdyna", {**attrs, **banner, **faults.attrs()})
 
 
 def problem(ds: xr.Dataset) -> str:
     """Spell the problem of an account: ``input=3cars elements=794780 endtim=0.15``; ``?`` for what it lacks.
 
-    The simulated time has three digits: the last step passes its end a little, on other ranks by another.
+    A run that continues from a dump is another problem than a whole one. The simulated time has three digits:
+    the last step passes its end a little, on other ranks by another.
     """
     elements, reached = int(ds["elements"]), float(ds["problem_time"])
-    known = {"input": ds.attrs["input"], "elements": elements if elements >= 0 else ""}
+    known = {name: ds.attrs[name] for name in ("input", "restart")}
+    known |= {"elements": str(elements) if elements >= 0 else ""}
     return FORMAT.identity(known | {"endtim": f"{reached:.3g}" if reached == reached else ""})
 
 
-def rows(ds: xr.Dataset) -> frozenset[tuple[str, float]]:
-    """Return the numbers of the closing lines, which d3hsp, mes0000 and the standard output repeat."""
+def rows(ds: xr.Dataset) -> frozenset[tuple[str, float | str]]:
+    """Return what d3hsp, mes0000 and the standard output repeat: the top, the numbers of the closing lines.
+
+    Of a killed run the top is all: when it began, its host, its deck.
+    """
     numbers = {name: ds[name].item() for name in _CLOSING if ds[name].notnull()}
     numbers |= {"clock": ds["clock_time"].values[-1]} if [*ds["section"].values[-1:]] == ["Totals"] else {}
-    return frozenset((name, float(value)) for name, value in numbers.items() if value != -1)
+    found = {(name, float(value)) for name, value in numbers.items() if value != -1}
+    return frozenset(found | {(name, ds.attrs[name]) for name in ("hostname", "input") if ds.attrs.get(name)})
 
 
 class _Account:
@@ -114,7 +128,7 @@ class _Account:
         self.faults = faults
         self.out: dict[str, Any] = registry.blank("lsdyna") | {"termination": "none", "banner": {}}
         self.out |= {name: [] for name in _TABLE_COLUMNS}
-        self.input, self._elements = "", dict[str, int]()
+        self.input, self.restart, self._elements = "", "", dict[str, int]()
         self.in_table = False
         self._whole_table = True
         self._closed = False
@@ -236,7 +250,7 @@ class _Account:
             if match is None:
                 raise ValueError
             text = f"{match['year']}-{match['month']}-{match['day']}T{match['clock']}"
-            self.out[match["key"].lower()] = np.datetime64(text, "ns")
+            self.out["end" if match["key"] == "End time" else "start"] = np.datetime64(text, "ns")
         except ValueError:
             self.faults.damage(at, f"{line.strip()!r} gives no time", "left blank")
 
@@ -248,6 +262,11 @@ class _Account:
     def deck(self, line: str, at: int) -> None:
         if match := _INPUT.fullmatch(line):
             self.input = match["name"]
+
+    def option(self, line: str, at: int) -> None:
+        if match := _RESTART.fullmatch(line):
+            self.restart = match["name"]
+            self.faults.note(at, f"continues from {self.restart}", "its time is that of the rest")
 
     def elements(self, line: str, at: int) -> None:
         match = _ELEMENTS.fullmatch(line)
@@ -309,8 +328,10 @@ _HANDLERS: tuple[tuple[str, Callable[[_Account, str, int], None]], ...] = (
     ("Elapsed time", _Account.elapsed),
     ("Start time", _Account.stamp),
     ("End time", _Account.stamp),
+    ("Date:", _Account.stamp),  # at the top; the start in the closing lines counts
     ("MPP execution", _Account.execution),
     ("Input file:", _Account.deck),
+    *((word, _Account.option) for word in ("Command line options:", "r=", "R=")),
     ("number of ", _Account.elements),
     *(
         (word, _Account.banner)
