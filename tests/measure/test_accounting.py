@@ -433,6 +433,24 @@ def test_finish__a_job_that_a_killed_controller_ends_again_retracts_nothing(
     assert path.read_text(encoding="utf-8") == text.replace("CANCELLED", "COMPLETED")
 
 
+def test_accounting__row_that_was_there_before_the_record_is_not_kept_against_it(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow disk: Slurm tells of the job's later start before the record of the first one is there."""
+    name = workflow.plan("c", base).runs[0].name
+    text = GHOST.format(comment=f"rule_run_wildcards_c_{name}")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\ncat {tmp_path}/rows\n")
+    (tmp_path / "rows").write_text(text, encoding="utf-8")
+    path = project.raw("c", base) / SACCT
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    assert ghostly(base)[0] == name
+    found = account(base, "c", patience=200, interval=0.01)
+    assert (found.states, finish.mark_failed(base, "c", found)) == ({}, [])
+    assert path.read_text(encoding="utf-8").splitlines()[1:] == []
+    assert "JobID=3\n" in (folders.running(base, "c") / accounting.FOREIGN).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("row_", "record", "later"),
     [

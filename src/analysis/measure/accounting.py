@@ -219,8 +219,9 @@ class _Kept:
             files.write_text(self._aside, text + entry)
         print(f"{self._campaign}: {why}; not used, kept in {self._aside}", file=sys.stderr)
         kept = self.rows.get(job, [])
-        if kept and not self.doubt(job, kept) and not slurm.terminal(kept[0].get("State") or ""):
-            self.changed |= bool(self.rows.pop(job))  # of the same job while it ran: no end will follow
+        # Of the job while it ran: no end will follow. Or taken before the record was there, of another start.
+        if kept and (self.doubt(job, kept) or not slurm.terminal(kept[0].get("State") or "")):
+            self.changed |= bool(self.rows.pop(job))
 
     def write(self) -> None:
         """Write the file, whole or not at all."""
