@@ -10,7 +10,7 @@ import pytest
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.datasets.applications import facts, load_applications
-from analysis.readers import openatom
+from analysis.readers import openatom, search
 
 ROOT = Path(__file__).parents[2]
 
@@ -135,7 +135,24 @@ def test_openatom__states_atoms_states_and_cutoff_of_its_problem() -> None:
     (first, *_) = sorted((ROOT / "data/raw/vm-openatom/runs").glob("*/stdout.txt"))
     ds = openatom.parse(first.read_bytes())
     assert (ds.atoms.item(), ds.states.item(), ds.cutoff.item()) == (96, 128, 70.0)
-    assert readers.problem(ds) == "atoms=96 states=128 cutoff=70"
+    assert readers.problem(ds) == "atoms=96 states=128 cutoff=70 method=minimization"
+
+
+@pytest.mark.parametrize(
+    ("printed", "method"), [("Dynamics", "dynamics"), ("Dynamiics", "dynamics"), ("BOMD Dynamics", "bomd")]
+)
+def test_openatom__steps_in_time_are_another_problem_than_a_minimization(printed: str, method: str) -> None:
+    """As its source prints the method; one release misspelt it."""
+    text = f"{BANNER}There are 96 atoms\n{{0}} Running Open Atom CP {printed}: \n{STEPS}{LIST}"
+    assert readers.problem(openatom.parse(text.encode())) == f"atoms=96 states=? cutoff=? method={method}"
+
+
+def test_openatom__output_of_a_job_is_cut_where_each_run_begins() -> None:
+    """Each of them has the lines of Charm++ that come before its first."""
+    runs = sorted((ROOT / "data/raw/vm-openatom/runs").glob("*/stdout.txt"))[:2]
+    texts = [path.read_bytes() for path in runs]
+    starts = [one.start() for one in search.matches(openatom.FORMAT.first_line.encode(), b"".join(texts))]
+    assert starts == [texts[0].index(b"Charm++> Running on MPI"), len(texts[0])]
 
 
 def test_openatom__what_it_does_not_state_of_its_problem_is_open() -> None:

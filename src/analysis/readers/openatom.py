@@ -21,7 +21,8 @@ from analysis.schema import registry
 FORMAT = Format(
     engine="openatom", tool="OpenAtom",
     figure_of_merit="step_time",  # the mean over the iterations after start-up
-    unit="s", higher_is_better=False, problem=("atoms", "states", "cutoff"),
+    unit="s", higher_is_better=False, problem=("atoms", "states", "cutoff", "method?"),
+    first_line=r"^(?:(?:Charm\+\+|CharmLB|Converse|Warning)[^\n]*\n)*Executing OpenAtom: BINARY",
 )  # fmt: skip
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
@@ -48,6 +49,8 @@ _COUNTS = {
     "states": (re.compile(r"\s*nstates=(\d+) "),),
 }
 _CUTOFF = re.compile(r"The small energy cutoff is Ecut= ([\d.]+) Ryd")
+# An iteration of a minimization is other work than a step in time.
+_METHOD = re.compile(r"Running Open Atom CP (?P<name>Minimization|BOMD|Dynam)")
 _VERSION = re.compile(r"Converse/Charm\+\+ Commit ID: (\S+)")
 _CLOSING = re.compile(r"(?:\[Partition \d+\]\[Node \d+\] )?(?:End of program|Program finished)")
 
@@ -90,9 +93,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def problem(ds: xr.Dataset) -> str:
-    """Spell the problem of an output: ``atoms=96 states=128 cutoff=70``, the cutoff in Ry."""
-    stated = {name: ds[name].item() for name in FORMAT.problem}
-    return FORMAT.identity({name: f"{value:.12g}" for name, value in stated.items() if value >= 0})
+    """Spell the problem of an output: ``atoms=96 states=128 cutoff=70 method=dynamics``, the cutoff in Ry."""
+    stated = {name: ds[name].item() for name in ("atoms", "states", "cutoff")}
+    known = {name: f"{value:.12g}" for name, value in stated.items() if value >= 0}
+    return FORMAT.identity(known | {"method": ds.attrs["method"]})
 
 
 def _read_line(output: _Output, line: str, at: int, faults: Faults) -> None:
@@ -141,6 +145,8 @@ def _read_field(output: _Output, line: str, at: int, faults: Faults) -> None:
         output.found["charm"] = match[1]
     elif match := _CUTOFF.match(line):
         output.found["cutoff"] = number(match[1])
+    elif match := _METHOD.match(line):
+        output.found.setdefault("method", match["name"].lower().replace("dynam", "dynamics"))
 
 
 def _seconds(text: str, what: str, at: int, faults: Faults) -> float:
@@ -192,6 +198,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         "tool": FORMAT.tool,
         "tool_version": "",
         "charm_version": found.get("charm", ""),
+        "method": found.get("method", "bomd" if output.mode.startswith("BOMD") else ""),
         "mode": "BOMD" if output.mode.startswith("BOMD") else "CPAIMD",
         **faults.attrs(),
     }
