@@ -39,6 +39,7 @@ _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
+_SWAP = b"b0VIM "  # what Vim keeps of a file that is open: lines of it, in no order
 _JOBS = (
     r"slurm[-_](\d+(?:_\d+)?)",
     r"\.(?:p?[oe]|i)(\d{2,})(?:[.-]\d+)?(?=$|\.)",
@@ -180,12 +181,18 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
     if data.startswith(_PROGRAM):  # it contains the texts that it would print
         source.why = unknown.found(data)
         return
+    if data.startswith(_SWAP):
+        source.why = "is what Vim keeps of a file that is being edited"
+        return
     engines = list(readers.without_second_power(engines_of(data, source.file.base)))
     quotes = suffix in _QUOTES or _DOCUMENT.match(source.file.base) is not None
     if engines and quotes:
         source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
         _read(data, engines, source, parsed)
+        if data.startswith(b"#!") and not any(part.rows for part in source.parts):  # it names a program
+            source.role, source.what, source.parts = "nothing", "", []
+            _text(data, source)
     elif data.startswith(_TAR) or data[257:262] == b"ustar":
         source.why = "is an archive; unpack it and import again"
     elif b"\0" in head:

@@ -4,7 +4,8 @@ from analysis.readers.merits.output import Output, TextFormat, agree
 
 # Other tools of GROMACS have the banner too.
 _BANNERS = (b":-) GROMACS", b"GROMACS version:", b"Gromacs version:", b":-)  G  R  O  M  A  C  S  (-:")
-_RUNS = (b"nsteps", b"Started mdrun", b"starting mdrun")
+# The log has its steps further right than `mdout.mdp`, in which grompp lists what it was given.
+_RUNS = (b"\n   nsteps ", b"Started mdrun", b"starting mdrun")
 _UNITS = r"^ +(?P<units>\((?:Mnbf/s|ns/day|steps/hour)\).*)\n *Performance: +(?P<values>.+)$"
 _TIME = r"^ *Time: +(?P<core>\S+) +(?P<value>\S+)(?: +(?P<percent>\S+))?$"
 

@@ -1,11 +1,14 @@
 """HPL-MxP (once HPL-AI) as NVIDIA's program prints it: ``GFLOPS``, ``per GPU`` and ``LU GFLOPS``."""
 
 import math
+import re
 
 from analysis.readers.merits.output import Merit, Output, TextFormat, agree
-from analysis.readers.text import number
+from analysis.readers.text import contains, number
 
-_BANNER = r"^\s*HPL-(?:MxP|AI)-NVIDIA"
+# NVIDIA's scripts and documents name the program without its version.
+_BANNER = r"^[ \t]*HPL-(?:MxP|AI)-NVIDIA(?= +v?\d)"
+_TITLED = re.compile(rb"HPL-(?:MxP|AI)-NVIDIA +v?\d")
 
 _PAIR = r"^\s*(?:LU )?GFLOPS = *(?P<whole>[^\s,]+), +per GPU = *(?P<each>[^\s,]+)"
 _GRID = r"^\s*N = *(?P<N>\d+), NB = *(?P<NB>\d+), NPROW = *(?P<P>\d+), NPCOL = *(?P<Q>\d+)"
@@ -28,14 +31,15 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="hpl_mxp", tool="HPL-MxP", marks=(b"HPL-MxP-NVIDIA", b"HPL-AI-NVIDIA"), near=r"HPL-(?:MxP|AI)",
+    engine="hpl_mxp", tool="HPL-MxP", marks=(b"HPL-MxP-NVIDIA", b"HPL-AI-NVIDIA"),
+    test=lambda head: contains(head, _TITLED, b"-NVIDIA"), near=r"HPL-(?:MxP|AI)",
     merits=(
         Merit("GFLOPS", r"^\s*GFLOPS = *(?P<value>[^\s,]+)", "Gflop/s"),
         Merit("GFLOPS per GPU", r"^\s*GFLOPS = *\S+ +per GPU = *(?P<value>[^\s,]+)", "Gflop/s"),
         Merit("LU GFLOPS", r"^\s*LU GFLOPS = *(?P<value>[^\s,]+)", "Gflop/s"),
     ),
     figure_of_merit="GFLOPS", unit="Gflop/s", closing=r"^\s*LU GFLOPS = .*\n",
-    closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER,
+    closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER, first_line=_BANNER,
     problem=("N", "NB", "P", "Q"), finish=_finish,
     passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED", failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
 )  # fmt: skip

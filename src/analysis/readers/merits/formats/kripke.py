@@ -13,7 +13,7 @@ FORMAT = TextFormat(
         *(Merit(timer, _TIMER.format(timer), "s") for timer in ("Solve", "SweepSolver", "SweepSubdomain")),
     ),
     figure_of_merit="Throughput", unit="1/s", time="Solve", closing=r"^END\n", closed_by="'END'",
-    opening=r"^Kripke is released under",
+    opening=r"^Kripke is released under", first_line=r"^ +_  __ +_ +_ *$",
     facts={
         "version": r"^.*\|_\|.*Version (\S+)$",
         "ranks": r"^ +Total MPI tasks: +(\d+)",

@@ -37,6 +37,7 @@ FORMAT = TextFormat(
     ),
     figure_of_merit="Major kernels rate", unit="megadofs x time steps", time="Major kernels time",
     closing=r"^Energy +diff: .*\n", closed_by="'Energy diff'", opening=r"^Options used:",
+    first_line=r"^Options used:\n(?: +-.*\n){0,40}? +--order-kinematic ",
     facts={
         "ranks": r"^\| +(\d+)\|",
         **{name: rf"^ +--{name} (\S+)$" for name in ("mesh", "problem", "refine-serial", "refine-parallel")},

@@ -21,7 +21,7 @@ FORMAT = TextFormat(
         "iterations": r"^  Iterations: (\d+)",
         "each": r"^  Time per iteration: (\S+)",
     },
-    problem=("nx", "ny", "nz"), given="miniFE's YAML file",
+    problem=("nx", "ny", "nz"), given="miniFE's YAML file", first_line="^Mini-Application Name: miniFE",
     laws=(
         *(Law((f"{part} Mflops", f"{part} Time"), (f"{part} Flops",), factor=1e-6) for part in _PARTS),
         Law(("Total CG Time",), ("iterations", "each")),

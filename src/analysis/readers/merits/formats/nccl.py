@@ -10,6 +10,9 @@ _ROW = (
 )
 _MEAN = r"^# Avg bus bandwidth +: +(?P<value>\S+)"
 _PLACES = ("out-of-place", "in-place")
+_SIZES = r"#? ?nThread \d+ nGpus"
+# Since 2.17 the version and the name of the test are printed before.
+_FIRST = rf"^(?:# nccl-tests version .*\n(?:(?!# nccl-tests version|#? ?nThread ).*\n){{0,20}})?{_SIZES}"
 
 
 def _finish(output: Output) -> None:
@@ -42,9 +45,9 @@ def _finish(output: Output) -> None:
 
 FORMAT = TextFormat(
     engine="nccl", tool="NCCL tests", marks=((b"nThread ", b" nGpus ", b" minBytes "),),
-    near=r"(?i)\b[nr]ccl\b|busbw", opening=r"^#? ?nThread \d+ nGpus",
+    near=r"(?i)\b[nr]ccl\b|busbw", opening=rf"^{_SIZES}", first_line=_FIRST,
     figure_of_merit="Avg bus bandwidth", unit="GB/s", closing=_MEAN,
-    closed_by="'# Avg bus bandwidth'", starts=r"^#? ?nThread \d+ nGpus",
+    closed_by="'# Avg bus bandwidth'", starts=rf"^{_SIZES}",
     facts={
         "version": r"^# nccl-tests version (\S+)",
         "test": r"^# Collective test starting: (\S+)",

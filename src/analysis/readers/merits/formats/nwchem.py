@@ -23,7 +23,7 @@ def _finish(output: Output) -> None:
 
 FORMAT = TextFormat(
     engine="nwchem", tool="NWChem", marks=(b"Northwest Computational Chemistry Package",),
-    near="(?i)nwchem",
+    near="(?i)nwchem", first_line=r"^ *Northwest Computational Chemistry Package \(NWChem\) \d",
     merits=(
         Merit("Total wall", r"^ *Total times +cpu: +\S+ +wall: +(?P<value>[\d.]+)s", "s"),
         Merit("Total cpu", r"^ *Total times +cpu: +(?P<value>[\d.]+)s", "s"),

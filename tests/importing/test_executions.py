@@ -1,0 +1,91 @@
+"""One execution is one run: files of several executions are cut, and what is no output makes no run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.importing import detect
+from analysis.importing.tree import File
+
+from ..readers.merits.texts import TEXTS
+from .test_import import Imported, imported, project
+
+__all__ = ["imported", "project"]
+
+# As `gmx grompp` of GROMACS 2021 writes it: a banner, and parameters at the beginning of their lines.
+MDOUT = """\
+;
+;	File 'mdout.mdp' was generated
+;	By user: unknown (1000)
+;	On host: n1
+;	At date: Sun Mar  1 09:59:00 2026
+;
+;	Created by:
+;	             :-) GROMACS - gmx grompp, 2021.1 (-:
+;	
+;	Command line:
+;	  gmx grompp -f md.mdp -c npt.gro -p topol.top -o md.tpr
+
+; RUN CONTROL PARAMETERS
+integrator               = md
+nsteps                   = 10000
+"""  # noqa: W291
+SCRIPT = """\
+#!/usr/bin/env bash
+usage() { echo "    --xhpl-ai    use the HPL-AI-NVIDIA 1.0.0 benchmark"; }
+mpirun -np 4 ./hpl.sh --dat HPL.dat
+"""
+DOCUMENT = """\
+## Running
+HPL-AI-NVIDIA expects one GPU per MPI process.
+"""
+
+
+def look(folder: Path, name: str, text: str) -> detect.Observation:
+    """Write a file and say what import takes it for."""
+    path = folder / name
+    path.write_text(text)
+    return detect.detect(File(path, name, len(text)))
+
+
+@pytest.mark.parametrize(
+    "engine", ["nccl", "hpl_mxp", "nwchem", "kripke", "laghos", "minife", "quicksilver"]
+)
+def test_detect__executions_that_were_appended_to_a_file_are_its_parts(tmp_path: Path, engine: str) -> None:
+    (alone,) = look(tmp_path, "one.out", TEXTS[engine]).parts
+    parts = look(tmp_path, "two.out", "first\n" + TEXTS[engine] + "second\n" + TEXTS[engine]).parts
+    assert [part.facts for part in parts] == [alone.facts, alone.facts]
+    assert all(part.complete and part.rows == alone.rows for part in parts)
+
+
+@pytest.mark.parametrize("head", ["", "# nccl-tests version 2.17.6\n# Collective test starting: {test}\n"])
+def test_detect__each_test_of_nccl_has_its_own_problem_and_ranks(tmp_path: Path, head: str) -> None:
+    body = TEXTS["nccl"][TEXTS["nccl"].index("# nThread") :].partition("#\n# Collective test concluded")[0]
+    text = "".join(head.format(test=test) + body for test in ("all_reduce_perf", "sendrecv_perf"))
+    parts = look(tmp_path, "nccl.log", text).parts
+    assert [(part.facts["ranks"], part.facts["nodes"]) for part in parts] == [(2, 2), (2, 2)]
+    tests = ["test=all_reduce_perf", "test=sendrecv_perf"] if head else ["test=?", "test=?"]
+    assert [part.facts["problem"].split()[0] for part in parts] == tests
+
+
+def test_import__what_grompp_was_given_is_no_run_of_gromacs(tmp_path: Path, imported: Imported) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "mdout.mdp").write_text(MDOUT)
+    half = TEXTS["gromacs"].replace("7680.128      120.002", "3840.064       60.001")
+    (tree / "npt.log").write_text(half.replace("= 10000", "= 5000"))
+    (tree / "md.log").write_text(TEXTS["gromacs"])
+    assert sorted(imported(tree)) == ["md.log#", "npt.log#"]
+
+
+def test_detect__a_script_and_a_document_that_name_a_program_are_no_outputs(tmp_path: Path) -> None:
+    roles = [look(tmp_path, name, text).role for name, text in (("hpl.save", SCRIPT), ("RUNNING", DOCUMENT))]
+    assert roles == ["text", "text"]
+    assert look(tmp_path, "hpl.out", SCRIPT + TEXTS["hpl_mxp"]).role == "result"  # a job that shows its script
+
+
+def test_detect__what_vim_keeps_of_an_open_file_is_no_output(tmp_path: Path) -> None:
+    found = look(tmp_path, ".HPL.out.swp", "b0VIM 8.1\0\0" + TEXTS["hpl"])
+    assert (found.role, found.why) == ("nothing", "is what Vim keeps of a file that is being edited")
