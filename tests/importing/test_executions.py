@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from analysis.importing import detect
 from analysis.importing.tree import File
 
 from ..readers.merits.texts import TEXTS
+from . import trees
 from .test_import import Imported, imported, project
 
 __all__ = ["imported", "project"]
@@ -50,9 +52,7 @@ def look(folder: Path, name: str, text: str) -> detect.Observation:
     return detect.detect(File(path, name, len(text)))
 
 
-@pytest.mark.parametrize(
-    "engine", ["nccl", "hpl_mxp", "nwchem", "kripke", "laghos", "minife", "quicksilver"]
-)
+@pytest.mark.parametrize("engine", ["nccl", "hpl_mxp", "nwchem", "kripke", "laghos", "minife", "quicksilver"])
 def test_detect__executions_that_were_appended_to_a_file_are_its_parts(tmp_path: Path, engine: str) -> None:
     (alone,) = look(tmp_path, "one.out", TEXTS[engine]).parts
     parts = look(tmp_path, "two.out", "first\n" + TEXTS[engine] + "second\n" + TEXTS[engine]).parts
@@ -70,6 +70,37 @@ def test_detect__each_test_of_nccl_has_its_own_problem_and_ranks(tmp_path: Path,
     assert [part.facts["problem"].split()[0] for part in parts] == tests
 
 
+def test_import__hpcg_of_other_ranks_in_a_file_is_a_run_of_its_own(
+    tmp_path: Path, imported: Imported
+) -> None:
+    (one, *_) = trees.good()
+    text = trees.put(trees.result(one), tmp_path / "one.txt").read_text()
+    more = re.sub("(Distributed Processes=)2", r"\g<1>4", text)
+    assert text != more
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "all.txt").write_text(text + text + more)
+    found = imported(tree, copies=True)
+    assert {name: run["ranks"] for name, run in found.items()} == {
+        "all.txt#[1, 252]": 2,
+        "all.txt#[253, 378]": 4,
+    }
+
+
+def test_import__sweeps_of_hpl_over_other_sizes_are_no_repeats(tmp_path: Path, imported: Imported) -> None:
+    tree, row = tmp_path / "tree", TEXTS["hpl"].index("WR11C2R4")
+    tree.mkdir()
+    for name, nb, time in (
+        ("1.txt", 256, "21.00             2.5400e+02"),
+        ("2.txt", 384, "42.00             1.2700e+02"),
+    ):
+        other = f"WR11C2R4       20000   {nb}     4     2              {time}\n"
+        (tree / name).write_text(TEXTS["hpl"][:row] + other + TEXTS["hpl"][row:])
+    found = imported(tree)
+    assert sorted(run["case"] for run in found.values()) == ["N=20000 NB=256,192", "N=20000 NB=384,192"]
+    assert {(run["ranks"], run["repeat"]) for run in found.values()} == {(8, 1)}
+
+
 def test_import__what_grompp_was_given_is_no_run_of_gromacs(tmp_path: Path, imported: Imported) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -83,7 +114,7 @@ def test_import__what_grompp_was_given_is_no_run_of_gromacs(tmp_path: Path, impo
 def test_detect__a_script_and_a_document_that_name_a_program_are_no_outputs(tmp_path: Path) -> None:
     roles = [look(tmp_path, name, text).role for name, text in (("hpl.save", SCRIPT), ("RUNNING", DOCUMENT))]
     assert roles == ["text", "text"]
-    assert look(tmp_path, "hpl.out", SCRIPT + TEXTS["hpl_mxp"]).role == "result"  # a job that shows its script
+    assert look(tmp_path, "hpl.out", SCRIPT + TEXTS["hpl_mxp"]).role == "result"  # `cat $0`
 
 
 def test_detect__what_vim_keeps_of_an_open_file_is_no_output(tmp_path: Path) -> None:

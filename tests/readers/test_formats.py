@@ -197,8 +197,9 @@ def test_formats__problems_that_differ_are_told() -> None:
         TEXTS["hpl"][:row]
         + "WR11C2R4       40000   192     2     4              84.00             5.0800e+02\n"
     )
-    # Results of two problems in one file have no one problem.
-    assert readers.problem(readers.parse((second + TEXTS["hpl"][row:]).encode(), "f")) == ""
+    # The sizes of a sweep are its problem.
+    found = readers.problem(readers.parse((second + TEXTS["hpl"][row:]).encode(), "f"))
+    assert found == "N=40000,20000 NB=192 P=2 Q=4 variant=WR11C2R4"
 
 
 def problem(text: str, engine: str | None = None) -> str:

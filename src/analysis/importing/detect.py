@@ -244,9 +244,7 @@ def _report(data: bytes, source: Observation) -> None:
 def _read(data: bytes, engines: list[str], source: Observation, parsed: ParsedFiles | None) -> None:
     """Read a file with all engines that recognise it; the first result decides what it is."""
     fault, base = "", source.file.base
-    # Several results of a reader of repeats are left together.
-    repeats = hasattr(readers.reader(engines[0]), "parse_each")
-    pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
+    pieces = _pieces(data) if readers.row(engines[0]).first_line else []
     kinds = Counter((engine, data[begin : data.find(b"\n", begin)]) for engine, begin, _ in pieces)
     pieces = pieces if max(kinds.values(), default=0) <= _MOST_PIECES else []
     whole = [(engine, 0, -1) for engine in engines]
@@ -410,7 +408,7 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
 def _pieces(data: bytes) -> list[tuple[str, int, int]]:
     """Cut a text where programs begin to print: engine, first byte, byte after the last.
 
-    HPCC prints the openings of others; several results of HPCG in a row are read as repeats.
+    HPCC prints the openings of others; results of HPCG in a row that agree in what ran are read as repeats.
     """
     starts = sorted(
         (match.start(), row.engine)
@@ -420,11 +418,26 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
     )
     if not starts or any(engine == "hpcc" for _, engine in starts):
         return []
-    distinct = [
-        one for at, one in enumerate(starts) if one[1] != "hpcg" or not at or starts[at - 1][1] != "hpcg"
-    ]
-    ends = [_before_trace(data, at) for at, _ in distinct[1:]] + [len(data)]
-    return [(engine, begin, end) for (begin, engine), end in zip(distinct, ends, strict=True)]
+    ends = [_before_trace(data, at) for at, _ in starts[1:]] + [len(data)]
+    pieces: list[tuple[str, int, int]] = []
+    ran: tuple[int, ...] | None = None
+    for (begin, engine), end in zip(starts, ends, strict=True):
+        before, ran = ran, _ran(data[begin:end], engine) if len(starts) > 1 else None
+        if pieces and pieces[-1][0] == engine == "hpcg" and (ran is None or before in (None, ran)):
+            ran, begin = ran or before, pieces.pop()[1]
+        pieces.append((engine, begin, end))
+    return pieces
+
+
+def _ran(data: bytes, engine: str) -> tuple[int, ...] | None:
+    """Return ranks, threads and grid of a result of HPCG; None if it does not state all of them."""
+    with contextlib.suppress(BenchbookError):
+        ds = readers.reader(engine).parse(data) if engine == "hpcg" else None
+        counts = (
+            [int(ds[name]) for name in ("ranks", "threads")] + ds["local_size"].values.tolist() if ds else []
+        )
+        return tuple(counts) if counts and min(counts) > 0 else None
+    return None
 
 
 def _before_trace(data: bytes, end: int) -> int:

@@ -44,11 +44,13 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
     problem = readers.problem(ds).split()
-    processes = dict(one.split("=", 1) for one in problem if one.partition("=")[0] in _WORKERS)
+    names = [one.partition("=")[0] for one in problem]
+    own = [one.split("=", 1) for one, name in zip(problem, names, strict=True) if name in _WORKERS]
+    processes = {name: value for name, value in own if value != "?"}  # a sweep has no one grid
     # Nor is the program of a suite: its tools have clocks too.
     processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
     facts |= {"grid": processes} if processes else {}
-    if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
+    if identity := " ".join(one for one in problem if one.partition("=")[0] not in _WORKERS):
         facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version

@@ -20,11 +20,11 @@ def _is_hpl(head: bytes) -> bool:
 
 def _finish(output: Output) -> None:
     """Add the rows, each with its problem and its check; compare rate and time with the operations."""
-    problems = set()
+    problems: list[dict[str, str]] = []
     rows = list(output.find(_ROW))
     for result, (line, row) in enumerate(rows):
         problem = dict(zip(_PROBLEM, (*row["problem"].split(), row["variant"]), strict=True))
-        problems.add(tuple(problem.items()))
+        problems.append(problem)
         numbers = (f"{name}={value}" for name, value in problem.items() if name != "variant")
         case = " ".join([*numbers, row["variant"]])
         n = float(problem["N"])
@@ -42,9 +42,12 @@ def _finish(output: Output) -> None:
     if finished > len(rows):
         found = f"{len(rows)} rows of {finished} tests that HPL says it finished"
         output.faults.damage(lines[-1] if lines else 0, found, "the file is damaged; kept what is whole")
-    grids = {integer(problem["P"]) * integer(problem["Q"]) for problem in map(dict, problems)}
+    grids = {integer(problem["P"]) * integer(problem["Q"]) for problem in problems}
     output.facts["ranks"] = grids.pop() if len(grids) == 1 else -1
-    output.facts |= dict(*problems) if len(problems) == 1 else {}
+    # Of a sweep the sizes are the problem, in their order.
+    for name in _PROBLEM:
+        values = dict.fromkeys(problem[name] for problem in problems)
+        output.facts[name] = ",".join(values) if len(values) == 1 or name in ("N", "NB") else ""
 
 
 FORMAT = TextFormat(

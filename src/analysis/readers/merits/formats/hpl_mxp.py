@@ -39,7 +39,7 @@ FORMAT = TextFormat(
         Merit("LU GFLOPS", r"^\s*LU GFLOPS = *(?P<value>[^\s,]+)", "Gflop/s"),
     ),
     figure_of_merit="GFLOPS", unit="Gflop/s", closing=r"^\s*LU GFLOPS = .*\n",
-    closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER, first_line=_BANNER,
-    problem=("N", "NB", "P", "Q"), finish=_finish,
+    closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER,
+    first_line=_BANNER, problem=("N", "NB", "P", "Q"), finish=_finish,
     passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED", failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
 )  # fmt: skip

@@ -25,7 +25,8 @@ FORMAT = TextFormat(
         Merit("main", r"^main +\d+ +\S+ +\S+ +(?P<value>\S+)", "us"),
     ),
     figure_of_merit="Figure Of Merit", unit="1/s", closing=r"^Figure Of Merit .*\n",
-    closed_by="'Figure Of Merit'", first_line=r"^Quicksilver Version +:", passed="^PASS::", failed="^ ?FAIL::",
+    closed_by="'Figure Of Merit'", first_line=r"^Quicksilver Version +:",
+    passed="^PASS::", failed="^ ?FAIL::",
     facts={
         "version": r"^Quicksilver Version +: (\S+)",
         "ranks": r"^Number of MPI ranks +: (\d+)",
