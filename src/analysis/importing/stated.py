@@ -44,9 +44,8 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
     problem = readers.problem(ds).split()
-    names = [one.partition("=")[0] for one in problem]
-    own = [one.split("=", 1) for one, name in zip(problem, names, strict=True) if name in _WORKERS]
-    processes = {name: value for name, value in own if value != "?"}  # a sweep has no one grid
+    own = (one.split("=", 1) for one in problem if one.partition("=")[0] in _WORKERS)
+    processes = dict(one for one in own if one[1] != "?")  # a sweep has no one grid
     # Nor is the program of a suite: its tools have clocks too.
     processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
     facts |= {"grid": processes} if processes else {}
