@@ -194,6 +194,15 @@ def test_runs__the_end_of_a_killed_run_is_noted_late(
     assert len(check(campaign)[0]) == faults
 
 
+def test_runs__a_short_run_in_the_middle_of_a_killed_one_overlaps(campaign: Path) -> None:
+    """It takes 2 s, and the other one was killed half a minute later."""
+    at = 1795300000.0
+    add(campaign, "002.failed-1", start=at, end=at + 60.0, reason="killed")
+    add(campaign, "003", start=at + 30.0, end=at + 32.0)
+    (fault,) = check(campaign)[0]
+    assert "for 2.0 s together with run" in fault
+
+
 def test_runs__an_untimed_run_spoils_a_timed_one_but_not_its_like(campaign: Path) -> None:
     add(campaign, "002", timing=False, **BESIDE)
     assert len(check(campaign)[0]) == 1

@@ -198,10 +198,11 @@ def test_lsdyna__mes0000_states_the_deck_alone(line: str) -> None:
 
 
 def test_lsdyna__last_step_that_passes_the_end_is_no_other_problem() -> None:
-    ends = [ACCOUNT.replace(b"1.5000E-01", time) for time in (b"1.5000E-01", b"1.5002E-01", b"1.2000E-01")]
+    account = (BANNER + " Input file: 3cars.k\n" + TIMING + CLOSING).encode()
+    ends = [account.replace(b"1.5000E-01", time) for time in (b"1.5000E-01", b"1.5002E-01", b"1.2000E-01")]
     first, second, shorter = (readers.problem(lsdyna.parse(end)) for end in ends)
-    assert first == second == "input=? elements=? endtim=0.15"
-    assert shorter == "input=? elements=? endtim=0.12"
+    assert first == second == "input=3cars elements=? endtim=0.15"
+    assert shorter == "input=3cars elements=? endtim=0.12"
 
 
 def test_lsdyna__closing_lines_have_the_numbers_that_its_other_files_repeat() -> None:

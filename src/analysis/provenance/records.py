@@ -191,7 +191,8 @@ def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         for entry in entries[1:]:
             seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
             alone = any(run["timing"] and run["concurrent_jobs"] == 1 for run in (entry[3], last[3]))
-            late = _CLOCKS if _succeeded(last[3]) else _KILLED
+            at_its_end = (last[1] - entry[0]) / np.timedelta64(1, "s") <= _KILLED
+            late = _KILLED if at_its_end and not _succeeded(last[3]) else _CLOCKS
             if seconds > late and entry[2] not in listed and alone:
                 listed.add(entry[2])
                 both = f"together with run {_run(last[2])}; one of them says alone"

@@ -101,12 +101,15 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 def problem(ds: xr.Dataset) -> str:
     """Spell the problem of an account: ``input=3cars elements=794780 endtim=0.15``; ``?`` for what it lacks.
 
+    Many models end at one time: without deck and elements there is none.
     A run that continues from a dump is another problem than a whole one. The simulated time has three digits:
     the last step passes its end a little, on other ranks by another.
     """
     elements, reached = int(ds["elements"]), float(ds["problem_time"])
     known = {name: ds.attrs[name] for name in ("input", "restart")}
     known |= {"elements": str(elements) if elements >= 0 else ""}
+    if not known["input"] and not known["elements"]:
+        return ""
     return FORMAT.identity(known | {"endtim": f"{reached:.3g}" if reached == reached else ""})
 
 
