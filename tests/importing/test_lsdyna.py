@@ -157,6 +157,17 @@ def test_lsdyna__run_has_its_own_time_where_an_output_has_several(
     assert [path.name for path in project.glob("data/raw/mine/beside/*")] == ["a.out"]
 
 
+def test_lsdyna__runs_of_threads_are_no_processes_of_one_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job has two tasks and ran twice; an account of threads alone states no ranks."""
+    text = "SLURM_NTASKS=2\n" + account(1521, 1) + account(1525, 31)
+    for of_ranks in (" MPP execution with     640 procs\n", " using   640 MPP procs"):
+        text = text.replace(of_ranks, "")
+    write(tmp_path, job_0o11=text)
+    assert [one["start"] % 3600 for one in imported(tmp_path, capsys)] == [60, 31 * 60]
+
+
 def test_lsdyna__continued_file_has_each_of_its_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

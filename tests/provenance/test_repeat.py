@@ -13,6 +13,7 @@ import pytest
 
 from analysis import cli
 from analysis.base import project
+from analysis.cli import repeat
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
 from analysis.provenance import manifest
@@ -336,6 +337,20 @@ def test_repeat__what_the_cluster_has_not_is_named(
         assert status == 1
         assert f"c:0: 2 of 2 runs cannot be repeated; {why}" in said.err
         assert files(empty) == before
+
+
+def test_repeat__run_whose_record_cannot_be_read_may_have_ended_well(measured: Path) -> None:  # noqa: F811
+    """Its first attempt failed; of the second nothing is known."""
+    raw = measured / "theirs/raw"
+    shutil.copytree(measured / "data/raw/c", raw)
+    good = raw / "runs/a-r01"
+    shutil.copytree(good, raw / "runs/z-r01.failed-1")
+    path = raw / "runs/z-r01.failed-1/run.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"exit_code": 1}))
+    (raw / "runs/z-r01").mkdir()
+    (raw / "runs/z-r01/run.json").write_text("{")
+    _, left = repeat._runs(measured / "theirs", "crate.zip")
+    assert left == {"its record cannot be read": 1}
 
 
 def test_repeat__runs_that_never_ended_well_are_counted(

