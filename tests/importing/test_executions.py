@@ -117,6 +117,11 @@ def test_detect__a_script_and_a_document_that_name_a_program_are_no_outputs(tmp_
     assert look(tmp_path, "hpl.out", SCRIPT + TEXTS["hpl_mxp"]).role == "result"  # `cat $0`
 
 
+def test_detect__jid_in_a_name_is_the_number_of_its_job() -> None:
+    assert detect.job_of("ex2_1x7_jID5771541.log") == "5771541"
+    assert detect.job_of("grid5771.log") == ""
+
+
 def test_detect__what_vim_keeps_of_an_open_file_is_no_output(tmp_path: Path) -> None:
     found = look(tmp_path, ".HPL.out.swp", "b0VIM 8.1\0\0" + TEXTS["hpl"])
     assert (found.role, found.why) == ("nothing", "is what Vim keeps of a file that is being edited")

@@ -44,7 +44,7 @@ _SWAP = b"b0VIM "  # what Vim keeps of a file that is open: lines of it, in no o
 _JOBS = (
     r"slurm[-_](\d+(?:_\d+)?)",
     r"\.(?:p?[oe]|i)(\d{2,})(?:[.-]\d+)?(?=$|\.)",
-    r"(?:^|[-_.])job[-_.]?(?:id)?[-_.]?(\d{2,})",
+    r"(?:^|[-_.])(?:job[-_.]?(?:id)?|j[Ii][Dd])[-_.]?(\d{2,})",
     r"(?:^|[-_.])(\d{4,10})(?=\.(?:out(?:put)?|err(?:or)?|log|cobaltlog|stats?|o|e|txt)$)",
     r"^(\d{4,10})$",
 )

@@ -138,7 +138,7 @@ def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
     """Return the unknown words of a part of a path, without what the output states in the same words."""
     known = {str(draft.value(name)).casefold() for name in TEXTS if name in draft.facts}
     known |= {text.removeprefix("osu_") for text in known}
-    known |= {f"{word}{draft.run.job}" for word in ("job", "jobid")} if draft.run.job else set()
+    known |= {f"{word}{draft.run.job}" for word in ("job", "jobid", "jid")} if draft.run.job else set()
     words = without_names(parsed.rest, draft).split("-")
     parts = [word.casefold() for word in words]
     # A name may be written in two words: all-reduce.

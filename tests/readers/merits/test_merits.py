@@ -284,6 +284,13 @@ def test_gromacs__older_columns() -> None:
     assert float(read("gromacs", TEXTS["gromacs"].replace(new, old)).figure_of_merit) == 9.125
 
 
+@pytest.mark.parametrize(("given", "problem"), [("500", "atoms=? nsteps=500"), ("-1", "")])
+def test_gromacs__steps_of_the_command_line_count(given: str, problem: str) -> None:
+    line = f"Overriding nsteps with value passed on the command line: {given} steps, 1 ps\n"
+    text = TEXTS["gromacs"].replace("Started mdrun", f"{line}Started mdrun")
+    assert readers.problem(readers.parse(text.encode(), "md.log")) == problem
+
+
 def test_lammps__reduced_units() -> None:
     text = TEXTS["lammps"].replace("1.382 ns/day, 17.361 hours/ns", "6912.000 tau/day")
     ds = read("lammps", text)

@@ -6,12 +6,15 @@ from analysis.readers.merits.output import Output, TextFormat, agree
 _BANNERS = (b":-) GROMACS", b"GROMACS version:", b"Gromacs version:", b":-)  G  R  O  M  A  C  S  (-:")
 # The log has its steps further right than `mdout.mdp`, in which grompp lists what it was given.
 _RUNS = (b"\n   nsteps ", b"Started mdrun", b"starting mdrun")
+_OVERRIDDEN = r"^Overriding nsteps with value passed on the command line: (\S+) steps"
 _UNITS = r"^ +(?P<units>\((?:Mnbf/s|ns/day|steps/hour)\).*)\n *Performance: +(?P<values>.+)$"
 _TIME = r"^ *Time: +(?P<core>\S+) +(?P<value>\S+)(?: +(?P<percent>\S+))?$"
 
 
 def _finish(output: Output) -> None:
     """Add what mdrun prints at its end; of a log that was appended to the last run counts."""
+    if own := output.first(_OVERRIDDEN):  # `-nsteps`; -1 is a run that something else ends
+        output.facts["nsteps"] = own if own.isdigit() else ""
     steps = output.facts["nsteps"]
     output.facts["size"] = f"{steps} steps" if steps else ""
     for result, (line, match) in enumerate(output.find(_TIME)):
