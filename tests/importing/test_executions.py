@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -111,10 +112,21 @@ def test_import__what_grompp_was_given_is_no_run_of_gromacs(tmp_path: Path, impo
     assert sorted(imported(tree)) == ["md.log#", "npt.log#"]
 
 
+def test_detect__a_log_of_mdrun_that_ended_before_its_steps_is_a_run_that_failed(tmp_path: Path) -> None:
+    head = TEXTS["gromacs"].partition("Running on")[0]
+    (part,) = look(tmp_path, "md.log", f"{head}Command line:\n  gmx mdrun -nsteps 500 -ntmpi 5\n").parts
+    assert (part.engine, part.complete) == ("gromacs", False)
+
+
 def test_detect__a_script_and_a_document_that_name_a_program_are_no_outputs(tmp_path: Path) -> None:
     roles = [look(tmp_path, name, text).role for name, text in (("hpl.save", SCRIPT), ("RUNNING", DOCUMENT))]
     assert roles == ["text", "text"]
     assert look(tmp_path, "hpl.out", SCRIPT + TEXTS["hpl_mxp"]).role == "result"  # `cat $0`
+
+
+def test_detect__json_that_has_an_output_as_a_text_is_no_output(tmp_path: Path) -> None:
+    found = look(tmp_path, "jobs.json", json.dumps({"id": 7, "stdout": TEXTS["quicksilver"]}))
+    assert (found.role, found.parts) == ("text", [])
 
 
 def test_detect__jid_in_a_name_is_the_number_of_its_job() -> None:

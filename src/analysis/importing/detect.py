@@ -191,7 +191,10 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
         source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
         _read(data, engines, source, parsed)
-        if data.startswith(b"#!") and not any(part.rows for part in source.parts):  # it names a program
+        names = (
+            data.startswith(b"#!") or suffix == ".json"
+        )  # it may name a program, or have its lines as texts
+        if names and source.role == "result" and not any(part.rows or part.content for part in source.parts):
             source.role, source.what, source.parts = "nothing", "", []
             _text(data, source)
     elif data.startswith(_TAR) or data[257:262] == b"ustar":

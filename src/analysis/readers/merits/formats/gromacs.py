@@ -5,7 +5,7 @@ from analysis.readers.merits.output import Output, TextFormat, agree
 # Other tools of GROMACS have the banner too.
 _BANNERS = (b":-) GROMACS", b"GROMACS version:", b"Gromacs version:", b":-)  G  R  O  M  A  C  S  (-:")
 # The log has its steps further right than `mdout.mdp`, in which grompp lists what it was given.
-_RUNS = (b"\n   nsteps ", b"Started mdrun", b"starting mdrun")
+_RUNS = (b"\n   nsteps ", b" -nsteps ", b"Started mdrun", b"starting mdrun")
 _OVERRIDDEN = r"^Overriding nsteps with value passed on the command line: (\S+) steps"
 _UNITS = r"^ +(?P<units>\((?:Mnbf/s|ns/day|steps/hour)\).*)\n *Performance: +(?P<values>.+)$"
 _TIME = r"^ *Time: +(?P<core>\S+) +(?P<value>\S+)(?: +(?P<percent>\S+))?$"
