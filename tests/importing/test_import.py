@@ -493,6 +493,34 @@ def test_import__sizes_in_names_are_no_repeats_and_numbers_of_jobs_are(
     assert [found[f"x_{number}.txt#"]["repeat"] for number in numbers] == repeats
 
 
+@pytest.mark.parametrize(
+    ("words", "repeats"),
+    [(("r1", "r2", "r3", "r4"), [1, 2, 3, 4]), (("r01", "r02", "r04", "r08"), [1, 1, 1, 1])],
+)
+def test_import__r_counts_repeats_where_outputs_state_their_ranks(
+    words: tuple[str, ...], repeats: list[int], tmp_path: Path, imported: Imported
+) -> None:
+    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"]
+    for name, word in zip(names, words, strict=False):
+        trees.put(trees.result(name), tmp_path / "tree" / f"x_{word}.txt")
+    found = imported(tmp_path / "tree")
+    assert [found[f"x_{word}.txt#"]["repeat"] for word in words] == repeats
+
+
+@pytest.mark.parametrize(("stated", "repeats"), [(True, [1, 2, 3]), (False, [1, 1, 1])])
+def test_import__r_may_be_the_ranks_that_no_output_states(
+    stated: bool, repeats: list[int], tmp_path: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    for at in (1, 2, 3):
+        text = log(2.0 + at)
+        for ranks in () if stated else (" on 4 procs", " with 4 MPI tasks x 1 OpenMP threads"):
+            text = text.replace(ranks, "")
+        (tmp_path / "tree" / f"lmp_r{at}.log").write_text(text)
+    found = imported(tmp_path / "tree")
+    assert [found[f"lmp_r{at}.log#"]["repeat"] for at in (1, 2, 3)] == repeats
+
+
 def test_import__runs_with_other_options_are_no_repeats(tmp_path: Path, imported: Imported) -> None:
     names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"][:4]
     for at, name in enumerate(names):

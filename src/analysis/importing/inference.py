@@ -328,11 +328,14 @@ def _order_repeats(rows: Sequence[BareNumber], every: Sequence[int]) -> None:
     """Let small numbers that count from 0 or 1 order the repeats, and others distinguish runs.
 
     Two numbers count only if `every` one in their place does, whatever the form of the name: `0_5` is a half.
-    A number that goes with a stated repetition counts as well: `35-iter-1`, `36-iter-2`.
+    A number that goes with a stated repetition counts as well: `35-iter-1`, `36-iter-2`. That of `r2` may be
+    ranks, unless all outputs state these.
     """
     values = sorted({row.value for row in rows})
     counts = len(values) > 2 and _counting(values, len(rows))
     counts = counts or _counting(sorted(set(every)), len(every)) or _follows_repeats(rows)
+    ranks = (row for row in rows if row.text.strip("-_. ")[:1].lower() == "r")
+    counts &= all(row.draft.value("ranks") is not None for row in ranks)
     for row in rows:
         if counts:
             row.draft.add({"repeat": row.value}, f"path: {row.text}")

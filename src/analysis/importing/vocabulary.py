@@ -29,6 +29,7 @@ _COUNTS: tuple[tuple[str, str], ...] = (
 _VAGUE = (
     rf"{_S}(?:n|size|s|p|c|g|n?cores|ncpus){_G}(\d+){_E}",
     rf"{_S}(\d+)(?:n|c|p|{_G}(?:cores?|cpus?)){_E}",
+    rf"{_S}r{_G}(\d+){_E}",  # ranks, or a repetition
 )
 
 # Families of MPI libraries: as names of files have them, and as modules are called.
