@@ -419,6 +419,11 @@ def test_search__names_why_runs_do_not_count_if_nothing_can_be_compared() -> Non
     alike = repeats([1.0] * 6, mpi="a")
     assert nothing(campaign(alike)) == NOTHING
     bad = [{**row, "mpi": "b", "valid": False, "reason": "its rate is in 'GB/s'"} for row in alike]
+    apart = [{**one, "nodes": -1, "ranks_per_node": -1, "ranks": 2 + at % 2} for at, one in enumerate(alike)]
+    assert nothing(campaign(apart)).startswith(
+        "Nothing can be compared: runs differ in their ranks, and the nodes"
+    )
+    assert nothing(campaign([{**one, "nodes": 1} for one in apart])) == NOTHING
     text = nothing(campaign([*alike, *bad, {**bad[0], "reason": "exit code 1"}]))
     why = "7 of 13 runs count in no statistic, most often: its rate is in 'GB/s'"
     assert text == f"{NOTHING}; {why}"

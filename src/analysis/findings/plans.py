@@ -23,6 +23,10 @@ from analysis.estimates.question import Comparison, Question
 from analysis.schema.factors import BY_NAME, is_known
 
 NOTHING = "Nothing can be compared: no factor has two levels in runs that are alike otherwise"
+_WITHOUT_NODES = (
+    "Nothing can be compared: runs differ in their ranks, and the nodes of none are known; "
+    "give them to `benchbook import` with --set nodes=... or --table"
+)
 PARTS = BY_NAME["cluster"].parts
 # Factors that are compared in a way of their own: machines node for node, jobs that share nodes.
 _OWN_WAYS = ("cluster", "concurrent_jobs")
@@ -105,6 +109,9 @@ class Plan:
 
 def nothing(campaign: Campaign) -> str:
     """Say why nothing was compared, with the commonest reason for which runs do not count."""
+    counted = campaign.runs[campaign.runs["valid"]]
+    if counted["ranks"].nunique() > 1 and not (counted["nodes"] > 0).any():
+        return _WITHOUT_NODES
     left = campaign.runs.loc[~campaign.runs["valid"], "reason"]
     if left.empty:
         return NOTHING
