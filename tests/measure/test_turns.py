@@ -104,6 +104,31 @@ def test_turns__a_signal_to_the_job_ends_its_run_and_starts_no_other(tmp_path: P
     assert line.split()[:4] == ["-m", "analysis.measure.launch", "c", "r1"]
 
 
+def test_turns__a_signal_as_a_run_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+    """It comes before the run's process is known; that of a second run would be another line."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/starts\nexec sleep 60\n", encoding="utf-8")
+    program.chmod(0o755)
+    code = f"""
+import os, signal, subprocess, sys
+from analysis.measure import turns
+sys.executable = {str(program)!r}
+popen = subprocess.Popen
+def begun(*words, **options):
+    process = popen(*words, **options)
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return process
+subprocess.Popen = begun
+raise SystemExit(turns.main(['c', 'r1', 'r2']))"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (turns.ENDED, "")
+    (pid,) = done.stdout.split()
+    assert not Path(f"/proc/{pid}").exists()
+
+
 def test_run__asks_git_as_the_project_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a repository with a change, and where there is none; the launch does not ask again."""
     program = tmp_path / "python"

@@ -57,24 +57,30 @@ def supervise(command: Sequence[str], more: Sequence[str] = (), grace: float = _
     The status is `ENDED` if this job itself got a signal to end.
     """
     told: list[int] = []
-    reading, writing = os.pipe()
-    words = [*command, "--tell", str(writing), *more]
-    with (
-        open(reading, encoding="ascii") as answer,  # noqa: PTH123 - a number of a file is no path
-        subprocess.Popen(words, pass_fds=(writing,), start_new_session=True) as process,
-    ):
-        os.close(writing)
+    started: list[subprocess.Popen[bytes]] = []
 
-        def pass_on(number: int, frame: object) -> None:
-            told.append(number)
+    def pass_on(number: int, frame: object) -> None:
+        told.append(number)
+        for process in started:
             process.send_signal(number)
 
-        before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
+    # Before the command starts: a signal in between would end this process and leave the command behind.
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        reading, writing = os.pipe()
+        words = [*command, "--tell", str(writing), *more]
+        with (
+            open(reading, encoding="ascii") as answer,  # noqa: PTH123 - a number of a file is no path
+            subprocess.Popen(words, pass_fds=(writing,), start_new_session=True) as process,
+        ):
+            os.close(writing)
+            started.append(process)
+            if told:
+                process.send_signal(told[-1])
             code = _wait(process, answer.read(), grace)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return ENDED if told else code
 
 
