@@ -481,23 +481,15 @@ def test_import__files_that_differ_in_a_word_nobody_knows_are_no_repeats(
 
 
 @pytest.mark.parametrize(
-    ("numbers", "repeats"), [((64, 128, 256, 512), [1, 1, 1, 1]), ((211, 212, 214, 215), [1, 2, 3, 4])]
-)
-def test_import__sizes_in_names_are_no_repeats_and_numbers_of_jobs_are(
-    numbers: tuple[int, ...], repeats: list[int], tmp_path: Path, imported: Imported
-) -> None:
-    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"]
-    for name, number in zip(names, numbers, strict=False):
-        trees.put(trees.result(name), tmp_path / "tree" / f"x_{number}.txt")
-    found = imported(tmp_path / "tree")
-    assert [found[f"x_{number}.txt#"]["repeat"] for number in numbers] == repeats
-
-
-@pytest.mark.parametrize(
     ("words", "repeats"),
-    [(("r1", "r2", "r3", "r4"), [1, 2, 3, 4]), (("r01", "r02", "r04", "r08"), [1, 1, 1, 1])],
+    [
+        (("64", "128", "256", "512"), [1, 1, 1, 1]),
+        (("211", "212", "214", "215"), [1, 2, 3, 4]),
+        (("r1", "r2", "r3", "r4"), [1, 2, 3, 4]),  # the outputs state their ranks
+        (("r01", "r02", "r04", "r08"), [1, 1, 1, 1]),
+    ],
 )
-def test_import__r_counts_repeats_where_outputs_state_their_ranks(
+def test_import__sizes_in_names_are_no_repeats_and_what_counts_is(
     words: tuple[str, ...], repeats: list[int], tmp_path: Path, imported: Imported
 ) -> None:
     names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"]

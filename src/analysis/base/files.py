@@ -46,6 +46,11 @@ def attempt(run: str, number: int) -> str:
     return f"{run}{_FAILED}{number}"
 
 
+def plain_name(name: str) -> str:
+    """Return the name that a file has when it is not compressed."""
+    return re.sub(r"\.(?:gz|xz|zst)$", "", name)
+
+
 def attempted(name: str) -> str:
     """Return the run that a failed attempt was made at, by its name; nothing for the name of a run."""
     return name.rpartition(_FAILED)[0]

@@ -28,7 +28,7 @@ from analysis.cli.new import refuse_there, written
 from analysis.measure.draft import repeated
 from analysis.provenance import manifest
 from analysis.provenance.crate import METADATA, SOURCES
-from analysis.readers.run import ended_well, records
+from analysis.readers.run import records, succeeded
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import DEFAULTS
 from analysis.schema.stated import section
@@ -182,8 +182,7 @@ def _runs(theirs: Path, crate: str) -> tuple[list[dict[str, Any]], Counter[str]]
             left["its record cannot be read"] += 1
             good.add(path.parent.name)  # for all that is known
             continue
-        extra = json.loads(record["extra"])
-        if ended_well(record["exit_code"], extra) and not extra.get("reason"):
+        if succeeded(record["exit_code"], json.loads(record["extra"])):
             found.append(record)
             good.add(path.parent.name)
         else:

@@ -17,7 +17,7 @@ from analysis.datasets.run import RunFolder
 from analysis.datasets.tables import sizes
 from analysis.datasets.witnesses import examine, tables
 from analysis.datasets.witnesses.hearing import Hearing, Testimony
-from analysis.readers.run import ended_well
+from analysis.readers.run import succeeded
 from analysis.schema.stated import IMPORTED
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -127,7 +127,7 @@ def _excluded(joined: Joined) -> Iterator[Fault]:
 
 
 def _ended(run: RunFolder) -> bool:
-    return ended_well(int(run.row["exit_code"]), run.extra) and not run.extra.get("reason")
+    return succeeded(int(run.row["exit_code"]), run.extra)
 
 
 def _hearing(raw: Path, label: str, joined: Joined, declared: Mapping[str, Any]) -> Hearing:

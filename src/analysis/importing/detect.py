@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import BenchbookError
-from analysis.base.files import unpacked
+from analysis.base.files import plain_name, unpacked
 from analysis.datasets.run import Read
 from analysis.importing import bindings, documents, flux, hardware, launch, modules, scheduler, stated
 from analysis.importing.parsed import ParsedFiles
@@ -37,7 +37,7 @@ _BESIDE = 131_072  # B at the beginning of a file in which a job prints where it
 _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one benchmark than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
-_AT_ONCE = 60.0  # s within which the processes of a launch begin
+AT_ONCE = 60.0  # s within which the processes of a launch begin, by the clocks of their nodes
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
 _SWAP = b"b0VIM "  # what Vim keeps of a file that is open: lines of it, in no order
@@ -154,7 +154,7 @@ def detect(file: File, parsed: ParsedFiles | None = None) -> Observation:
 
 def job_of(name: str) -> str:
     """Return the job number in a file's name, as in ``slurm-123.out`` and ``app.o123``; empty without."""
-    bare = re.sub(r"\.(?:gz|xz|zst)$", "", name)
+    bare = plain_name(name)
     if found := flux.NAMED.search(bare):
         return flux.number(found[1])
     for pattern in _JOBS:
@@ -191,9 +191,8 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
         source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
         _read(data, engines, source, parsed)
-        names = (
-            data.startswith(b"#!") or suffix == ".json"
-        )  # it may name a program, or have its lines as texts
+        # A script may name a program, a document have lines of its output as texts.
+        names = data.startswith(b"#!") or suffix == ".json"
         if names and source.role == "result" and not any(part.rows or part.content for part in source.parts):
             source.role, source.what, source.parts = "nothing", "", []
             _text(data, source)
@@ -327,7 +326,7 @@ def _are_copies(parts: Sequence[ResultPart], ranks: int | None) -> bool:
     alone = all("ranks" not in part.facts and not part.content for part in parts)
     alike = len({(part.engine, part.facts.get("problem"), part.facts.get("case")) for part in parts}) == 1
     begun = [part.facts.get("date", 0) for part in parts]
-    together = len(parts) > 1 and max(begun) - min(begun) <= _AT_ONCE
+    together = len(parts) > 1 and max(begun) - min(begun) <= AT_ONCE
     return len(parts) == ranks and alone and alike and together
 
 
@@ -428,21 +427,19 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
     pieces: list[tuple[str, int, int]] = []
     ran: tuple[int, ...] | None = None
     for (begin, engine), end in zip(starts, ends, strict=True):
-        before, ran = ran, _ran(data[begin:end], engine) if len(starts) > 1 else None
+        before, ran = ran, _ran(data[begin:end]) if engine == "hpcg" and len(starts) > 1 else None
         if pieces and pieces[-1][0] == engine == "hpcg" and (ran is None or before in (None, ran)):
             ran, begin = ran or before, pieces.pop()[1]
         pieces.append((engine, begin, end))
     return pieces
 
 
-def _ran(data: bytes, engine: str) -> tuple[int, ...] | None:
+def _ran(data: bytes) -> tuple[int, ...] | None:
     """Return ranks, threads and grid of a result of HPCG; None if it does not state all of them."""
     with contextlib.suppress(BenchbookError):
-        ds = readers.reader(engine).parse(data) if engine == "hpcg" else None
-        counts = (
-            [int(ds[name]) for name in ("ranks", "threads")] + ds["local_size"].values.tolist() if ds else []
-        )
-        return tuple(counts) if counts and min(counts) > 0 else None
+        ds = readers.reader("hpcg").parse(data)
+        counts = (int(ds["ranks"]), int(ds["threads"]), *ds["local_size"].values.tolist())
+        return counts if min(counts) > 0 else None
     return None
 
 

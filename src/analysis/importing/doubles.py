@@ -5,10 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from analysis import readers
-from analysis.importing.detect import Observation
-
-# Ranks of one run begin so close to each other, s: the clocks of their nodes may differ.
-_TOGETHER = 60.0
+from analysis.base.files import plain_name
+from analysis.importing.detect import AT_ONCE, Observation
 
 
 def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]) -> list[Observation]:
@@ -38,7 +36,7 @@ def attach_ranks(known: Sequence[Observation]) -> dict[str, str]:
     having: set[tuple[str, str]] = set()  # a result of a first rank
     for source in (one for one in known if one.role == "result"):
         engine, folder = source.parts[0].engine, source.file.folder
-        bare = re.sub(r"\.(?:gz|xz|zst)$", "", source.file.base)
+        bare = plain_name(source.file.base)
         of_rank = re.fullmatch(readers.row(engine).of_ranks or "(?!)", bare)
         if of_rank:
             rest = f"{bare[: of_rank.start('rank')]}*{bare[of_rank.end('rank') :]}"
@@ -64,4 +62,4 @@ def attach_ranks(known: Sequence[Observation]) -> dict[str, str]:
 def _are_together(first: Observation, other: Observation) -> bool:
     """Tell whether two files can be of one run, by when their ranks began."""
     one, two = (each.parts[0].facts.get("date") for each in (first, other))
-    return one is None or two is None or abs(one - two) <= _TOGETHER
+    return one is None or two is None or abs(one - two) <= AT_ONCE

@@ -284,13 +284,12 @@ def _merge_into(twin: RunFiles, run: RunFiles, out: Grouping) -> None:
     """Add the second file of an execution to the first; the complete one that says more is the main file."""
     assert twin.part is not None
     assert run.part is not None
-    open_in = [str(one.facts.get("problem", "?")).count("?") for one in (twin.part, run.part)]
-    if (not run.part.complete, open_in[1]) < (not twin.part.complete, open_in[0]):
+    if (not run.part.complete, _open(run.part)) < (not twin.part.complete, _open(twin.part)):
         twin.main, run.main = run.main, twin.main
         twin.part, run.part = run.part, twin.part
         twin.number, run.number = run.number, twin.number
-    problems = [str(one.facts["problem"]) for one in (twin.part, run.part) if "problem" in one.facts]
-    said = {"problem": min(problems, key=lambda one: one.count("?"))} if problems else {}
+    fuller = min((twin.part, run.part), key=_open).facts
+    said = {"problem": fuller["problem"]} if "problem" in fuller else {}
     twin.part.facts = run.part.facts | twin.part.facts | said
     if run.number:  # with the results of other executions in it, it is no file of this one
         twin.shared.append(run.main)
@@ -302,6 +301,11 @@ def _merge_into(twin: RunFiles, run: RunFiles, out: Grouping) -> None:
         twin.job = twin.job or run.job or run.main.job
     else:
         twin.main.job = twin.main.job or run.main.job
+
+
+def _open(part: ResultPart) -> int:
+    """Return how much a result leaves open of its problem."""
+    return str(part.facts.get("problem", "?")).count("?")
 
 
 def _paired(run: RunFiles, other: RunFiles) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import RECORD, naming, read_bytes, replacing, write_json, write_text
+from analysis.base.files import RECORD, naming, plain_name, read_bytes, replacing, write_json, write_text
 from analysis.base.processes import in_parallel
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import Known, read_run, unknown
@@ -173,7 +173,7 @@ def _copy(source: Observation, folder: Path, used: set[str], cut: Draft | None =
             path.write_bytes(part.content)
         return note
     data = read_bytes(source.file.path)
-    name = re.sub(r"\.(?:gz|xz|zst)$", "", name)
+    name = plain_name(name)
     before = data.count(b"\n", 0, part.begin)
     inside = data[part.begin : part.end]
     with naming(folder / name):

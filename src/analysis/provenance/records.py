@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import RECORD, attempted, read_bytes
-from analysis.readers.run import ended_well, records
+from analysis.readers.run import records, succeeded
 
 # What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
 _EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}
@@ -141,8 +141,7 @@ def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
 
 def _succeeded(record: Record) -> bool:
     # A failed attempt and the run that replaced it can be of the same job.
-    extra = json.loads(record["extra"])
-    return ended_well(record["exit_code"], extra) and not extra.get("reason")
+    return succeeded(record["exit_code"], json.loads(record["extra"]))
 
 
 def _run(source: str) -> str:

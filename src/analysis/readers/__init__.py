@@ -9,7 +9,7 @@ own kind of dataset has a module here. Another package adds a format by an entry
 import io
 import tarfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -109,9 +109,15 @@ def engine_of(ds: xr.Dataset) -> str:
 
 def problem(ds: xr.Dataset) -> str:
     """Spell the problem of a result, by its format's `Format.problem`; empty if it has none."""
+    own = own_function(ds, "problem")
+    return str(own(ds)) if own else str(ds.attrs.get("problem_identity", ""))
+
+
+def own_function(ds: xr.Dataset, name: str) -> Callable[[xr.Dataset], Any] | None:
+    """Return a function that a dataset's reader has of its own, such as `problem`; None if it has not."""
     engine = engine_of(ds)
-    own = getattr(reader(engine), "problem", None) if engine in ENGINES else None
-    return str(own(ds)) if callable(own) else str(ds.attrs.get("problem_identity", ""))
+    found = getattr(reader(engine), name, None) if engine in ENGINES else None
+    return found if callable(found) else None
 
 
 def engines_of(data: bytes, name: str = "") -> list[str]:

@@ -194,12 +194,13 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         "states": found.get("states", -1),
         "cutoff": found.get("cutoff", math.nan),
     }
+    mode = "BOMD" if output.mode.startswith("BOMD") else "CPAIMD"
     attrs = {
         "tool": FORMAT.tool,
         "tool_version": "",
         "charm_version": found.get("charm", ""),
-        "method": found.get("method", "bomd" if output.mode.startswith("BOMD") else ""),
-        "mode": "BOMD" if output.mode.startswith("BOMD") else "CPAIMD",
+        "method": found.get("method", "bomd" if mode == "BOMD" else ""),
+        "mode": mode,
         **faults.attrs(),
     }
     return registry.of_values(values, "openatom", attrs)

@@ -60,6 +60,11 @@ def ended_well(exit_code: int, extra: Mapping[str, Any]) -> bool:
     return exit_code == 0 or (exit_code < 0 and IMPORTED in extra)
 
 
+def succeeded(exit_code: int, extra: Mapping[str, Any]) -> bool:
+    """Tell whether a run ended well, and its record has no other reason why it cannot count."""
+    return ended_well(exit_code, extra) and not extra.get("reason")
+
+
 def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
     """Read one record into plain values: every variable of the kind ``run``, blank where it is silent.
 

@@ -22,7 +22,7 @@ from analysis.base.files import RECORD
 from analysis.datasets.witnesses.marks import Marks
 from analysis.datasets.witnesses.readings import LogDigest, figures
 from analysis.energy.meters import Log
-from analysis.readers.run import ended_well
+from analysis.readers.run import succeeded
 from analysis.schema import registry, stated
 from analysis.schema.stated import section
 
@@ -64,7 +64,7 @@ class Testimony:
     @cached_property
     def ended(self) -> bool:
         """Whether it ended well, by its record."""
-        return ended_well(int(self.row["exit_code"]), self.extra) and not self.extra.get("reason")
+        return succeeded(int(self.row["exit_code"]), self.extra)
 
     @property
     def dated(self) -> bool:
