@@ -45,6 +45,18 @@ def test_in_parallel__few_things_start_no_workers(monkeypatch: pytest.MonkeyPatc
     assert processes.in_parallel(abs, [-3, -1], "numbers:", progress=False) == [3, 1]
 
 
+@pytest.mark.parametrize(("chunk", "elsewhere"), [(processes.CHUNK, False), (1, True)])
+def test_in_parallel__few_things_that_take_long_have_a_process_each(chunk: int, elsewhere: bool) -> None:
+    things = list(range(40))
+    found = processes.in_parallel(_with_process, things, "things:", progress=False, cores=2, chunk=chunk)
+    assert [thing for thing, _ in found] == things
+    assert (os.getpid() not in {process for _, process in found}) == elsewhere
+
+
+def _with_process(thing: int) -> tuple[int, int]:
+    return thing, os.getpid()
+
+
 @pytest.mark.parametrize(
     ("text", "fault"), [("title: a\n", "has no part `dask`"), ("dask: {most: 0}\n", "dask.most")]
 )

@@ -272,6 +272,24 @@ def test_ingest__rows_of_an_earlier_start_of_a_job_do_not_count(raw: Path) -> No
     assert (run["state"], run["elapsed_slurm"]) == ("COMPLETED", 6)
 
 
+def test_ingest__a_run_of_an_earlier_start_of_its_job_has_what_that_start_took(raw: Path) -> None:
+    """Job 28 ran from 00:27:31 for 6 s; its later start, an hour on, found the run and took 1 s and 7 J."""
+    path = raw / "sacct.txt"
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    names = head.split("|")
+    first = next(dict(zip(names, line.split("|"), strict=True)) for line in lines if line.startswith("28|"))
+    times = dict(zip(("Submit", "Start", "End"), ("01:20:00", "01:27:31", "01:27:32"), strict=True))
+    later = first | {name: f"2026-11-21T{time}" for name, time in times.items()} | {"Elapsed": "00:00:01"}
+    energy = next(name for name in names if name.startswith("ConsumedEnergy"))
+    rows = ["|".join((later | {energy: "7"}).values())]
+    rows += ["|".join((first | {energy: "1234"}).values())]
+    rest = [line for line in lines if not line.startswith("28|")]
+    path.write_text("\n".join([head, *rows, *rest]) + "\n", encoding="utf-8")
+    run = _runs(raw).loc["001"]
+    assert (run["state"], run["elapsed_slurm"], run["energy"]) == ("COMPLETED", 6, 1234)
+    assert run["valid"]
+
+
 @pytest.mark.parametrize("ended", [True, False])
 def test_ingest__a_job_that_runs_for_ever_by_slurm_denies_no_end_of_its_own(raw: Path, ended: bool) -> None:
     """As sacct lists a job whose controller was killed at its end; without an own end the row counts."""

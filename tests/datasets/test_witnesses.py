@@ -1304,6 +1304,30 @@ def test_overheads_of_jobs__an_earlier_start_of_a_job_is_not_in_the_row_of_its_l
     assert found == ["and 1 other runs of its job say 35 s, its job 3 took 11 s"] * named
 
 
+@pytest.mark.parametrize(("noted", "named"), [(True, 0), (False, 1)])
+def test_overheads_of_jobs__two_starts_with_one_count_are_told_apart_by_their_times(
+    noted: bool, named: int
+) -> None:
+    """Job 3's good start is by a clock two hours behind; the failed one, 25 s before it, dates right."""
+    first = np.datetime64("2026-11-25T20:00:00")
+    began = {job: first + np.timedelta64(60 * job, "s") for job in range(1, 9)}
+
+    def of(name: str, job: int, behind: int, code: int, late: int = 0) -> hearing.Testimony:
+        at = (began[job] + late - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+        names = {"job_name": "n", "comment": f"c{job}", "clock": at - behind}
+        extra = {"slurm": names | ({"start": at} if noted else {}), "reason": "CANCELLED" if code else ""}
+        start = began[job] + late - behind
+        row = {"run": name, "job_id": str(job), "start": start, "end": start + 10, "exit_code": code}
+        return hearing.Testimony(row, extra)
+
+    runs = [of(f"r{job}", job, 7200 * (job == 3), 0) for job in began]
+    runs.append(of("r3.failed-1", 3, 0, 143, late=-25))
+    rows = [(str(job), "", at, "COMPLETED", 11.0, "n", f"c{job}") for job, at in began.items()]
+    columns = ["job_id", "step", "start", "state", "elapsed", "job_name", "comment"]
+    case = hearing.Hearing(Path("c"), "c", runs, {"sacct.txt": pd.DataFrame(rows, columns=columns)})
+    assert len(list(accounts.overheads_of_jobs(case))) == named
+
+
 @pytest.mark.parametrize(("name", "named"), [("r2.failed-1", 0), ("r5.failed-1", 0), ("another", 1)])
 def test_order_and_start__a_run_that_failed_at_first_moves_itself_and_others(name: str, named: int) -> None:
     """Of six runs the second began a minute after the last; one attempt failed, its own or another's."""

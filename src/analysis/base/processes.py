@@ -24,6 +24,7 @@ def in_parallel(
     *,
     progress: bool,
     cores: int | None = None,
+    chunk: int = CHUNK,
 ) -> list[Result]:
     """Do the same work on many things; return the results in their order.
 
@@ -41,8 +42,11 @@ def in_parallel(
         Whether lines on standard error say how many are done.
     cores : int, optional
         So many processes at most, if the workers are not Dask's; by default one for each core.
+    chunk : int, optional
+        So many things a process takes at a time: few of those that take long.
     """
-    done = _by_workers(work, things) or _by_processes(work, things, cores or len(os.sched_getaffinity(0)))
+    cores = cores or len(os.sched_getaffinity(0))
+    done = _by_workers(work, things) or _by_processes(work, things, cores, chunk)
     return list(_with_progress(done, len(things), what, progress))
 
 
@@ -59,13 +63,15 @@ def by_dask_wanted() -> bool:
     return bool(os.environ.get(VARIABLE, ""))
 
 
-def _by_processes(work: Callable[[Thing], Result], things: Sequence[Thing], cores: int) -> Iterator[Result]:
+def _by_processes(
+    work: Callable[[Thing], Result], things: Sequence[Thing], cores: int, chunk: int
+) -> Iterator[Result]:
     """Do it in a process for each core; in this one if there is only one, or little to do."""
-    if len(things) < PARALLEL_FROM or cores < 2:
+    if len(things) * CHUNK < PARALLEL_FROM * chunk or cores < 2:
         yield from map(work, things)
         return
     with ProcessPoolExecutor(cores, mp_context=get_context("fork")) as pool:
-        yield from pool.map(work, things, chunksize=CHUNK)
+        yield from pool.map(work, things, chunksize=chunk)
 
 
 def _with_progress(results: Iterator[Result], total: int, what: str, progress: bool) -> Iterator[Result]:

@@ -4,11 +4,12 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
+from analysis.base.processes import by_dask_wanted, in_parallel
 from analysis.base.words import counted, displayed, table
 from analysis.base.workers import kept
 from analysis.claims import Verdict, evaluate
@@ -18,7 +19,7 @@ from analysis.claims.model import load_report
 from analysis.claims.verdict import controlled
 from analysis.cli import FINE
 from analysis.cli.built import built
-from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.estimates.campaign import load_campaign
 from analysis.estimates.contents import load_config
 from analysis.site.words import VERDICTS
 
@@ -125,17 +126,31 @@ def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> 
                 raise ConfigError.at("config/config.yaml", 0, f"has no {what} {name!r}", known(name, there))
     if campaigns:
         built(campaigns)
-    loaded: dict[str, Campaign] = {}
-    for name, used in config["reports"].items():
-        if reports and name not in reports:
-            continue
-        report = load_report(project.claims(name))
-        for campaign in campaigns if reports and campaigns else used:
-            if campaigns and campaign not in campaigns:
-                continue
-            if campaign not in loaded:
-                print(f"reading {campaign}", file=sys.stderr)
-                loaded[campaign] = load_campaign(campaign)
-            yield from evaluate(report, loaded[campaign])
+    asked = {
+        name: [
+            one for one in (campaigns if reports and campaigns else used) if not campaigns or one in campaigns
+        ]
+        for name, used in config["reports"].items()
+        if not reports or name in reports
+    }
+    told = _told(
+        {one: [name for name, used in asked.items() if one in used] for one in sum(asked.values(), [])}
+    )
+    for name, used in asked.items():
+        for campaign in used:
+            yield from told[campaign][name]
         if not campaigns and audit_path(name).is_file():
             yield from evaluate_report(name)
+
+
+def _told(asked: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[Verdict]]]:
+    """Evaluate reports on campaigns: the names of the reports are given by campaign."""
+    if by_dask_wanted():  # its workers share the claims of a campaign
+        return dict(map(_on_campaign, asked.items()))
+    return dict(in_parallel(_on_campaign, [*asked.items()], "campaigns read:", progress=True, chunk=1))
+
+
+def _on_campaign(asked: tuple[str, Sequence[str]]) -> tuple[str, dict[str, list[Verdict]]]:
+    campaign, reports = asked
+    loaded = load_campaign(campaign)
+    return campaign, {name: evaluate(load_report(project.claims(name)), loaded) for name in reports}

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache, partial
@@ -20,7 +21,7 @@ from analysis.base.files import RECORD, one_line, printable, replacing
 from analysis.base.processes import in_parallel
 from analysis.base.words import counted
 from analysis.datasets.applications import load_applications
-from analysis.datasets.contradictions import slurm_contradictions
+from analysis.datasets.contradictions import slurm_contradictions, within
 from analysis.datasets.fragments import Fragments, alone, checksum_of, reader_digest, signature, state_of
 from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
@@ -163,7 +164,7 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
         row |= {name: plain(row[name]) for name in texts if isinstance(row.get(name), str)}
     before = {row["run"]: row["reason"] for row in rows}
     noted = {str(run.row["run"]): section(run.extra, "slurm") for run in found}
-    counted = _join_records(rows, _jobs_and_steps(accounts), _to_the_second(found), noted)
+    counted = _join_records(rows, accounts, _to_the_second(found), noted)
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}
     logs, power_faults = read_logs(raw, files, power, rows)
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
@@ -300,18 +301,20 @@ def _beside(raw: Path) -> dict[str, Path]:
     return {printable(str(path.relative_to(raw))): path for path in found}
 
 
-def _jobs_and_steps(accounts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put the records of all files together, of each job and step the last start."""
+def _jobs_and_steps(accounts: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Put the records of all files together: of each job and step the last start, and those of earlier ones."""
     records = pd.concat(accounts.values(), ignore_index=True) if accounts else pd.DataFrame()
-    if len(records):
-        records = records.drop_duplicates(["job_id", "step"])
-        # A job that Slurm started again has rows of its earlier start behind those of the last one.
-        began = records[records["step"] == ""].set_index("job_id")["start"].to_dict()
-        records = records[~(records["start"] < pd.to_datetime(records["job_id"].map(began)))]
-        # A cluster without a meter accounts 0 J to every job; that is no measurement.
-        if not (records["energy"] > 0).any():
-            records["energy"] = np.nan
-    return records
+    if records.empty:
+        return records, records
+    # A cluster without a meter accounts 0 J to every job; that is no measurement.
+    if not (records["energy"] > 0).any():
+        records["energy"] = np.nan
+    records = records.drop_duplicates(["job_id", "step", "start"])
+    # A job that Slurm started again has rows of its earlier start behind those of the last one.
+    began = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")["start"]
+    last = ~(records["start"] < pd.to_datetime(records["job_id"].map(began)))
+    last &= ~records.duplicated(["job_id", "step"])
+    return records[last], records[~last]
 
 
 def _to_the_second(found: Sequence[RunFolder]) -> dict[str, bool]:
@@ -329,31 +332,45 @@ def _to_the_second(found: Sequence[RunFolder]) -> dict[str, bool]:
 
 def _join_records(
     rows: list[dict[str, Any]],
-    records: pd.DataFrame,
+    accounts: Mapping[str, pd.DataFrame],
     exact: Mapping[str, bool],
     noted: Mapping[str, Mapping[str, Any]],
 ) -> list[float]:
     """Add Slurm's records of the runs to their rows; return the energies that it counted, J."""
+    records, earlier = _jobs_and_steps(accounts)
     if records.empty:
         return [np.nan] * len(rows)
-    jobs = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")
-    columns = ["elapsed", "state", "energy", "start", "end", "nodes", "node_list", "job_name", "comment"]
-    known = jobs[columns].to_dict("index")
+    known = {name: last for name, (last, *_) in _starts(records).items()}
     steps = records[(records["step"] != "") & records["memory_max"].notna()]
     nodes = steps.groupby(["job_id", "node_list"])["memory_max"].sum()
     memory = nodes.groupby("job_id").max().to_dict()
-    counted = []
+    before, counted, joined = _starts(earlier), [], []
     for row in rows:
-        row["node_memory_slurm"] = memory.get(row["job_id"], np.nan)
-        job = known.get(row["job_id"]) if row["job_id"] else None
+        name = str(row["job_id"])
+        job = own = known.get(name)
+        if job is not None and name in before and not within(row, job):
+            # Another start of the job has made the run: what the last one took is not the run's.
+            own = next((start for start in before[name] if within(row, start)), None)
+        row["node_memory_slurm"] = memory.get(name, np.nan) if own is job else np.nan
+        if row["run"] in exact and (its := own or known.get(job_of(row))):
+            joined.append((row, its))
         if job is not None:
-            row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
-        counted.append(float(job["energy"]) if job is not None else np.nan)
-    joined = [(row, known[job_of(row)]) for row in rows if row["run"] in exact and job_of(row) in known]
+            row |= {"elapsed_slurm": own["elapsed"] if own else np.nan, "state": job["state"]}
+        counted.append(float(own["energy"]) if own else np.nan)
     sure = {run for run, whether in exact.items() if whether}
     for (row, _), reason in zip(joined, slurm_contradictions(joined, sure, noted), strict=True):
         row["reason"] = row["reason"] or reason
     return counted
+
+
+def _starts(records: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of jobs, without those of steps, by the number of the job."""
+    columns = ["job_id", "elapsed", "state", "energy", "start", "end", "nodes", "node_list", "job_name"]
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    if len(records):
+        for row in records[records["step"] == ""][[*columns, "comment"]].to_dict("records"):
+            found[row["job_id"]].append({str(name): value for name, value in row.items()})
+    return found
 
 
 def _slurm_reason(row: dict[str, Any]) -> str:

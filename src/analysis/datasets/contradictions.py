@@ -317,6 +317,12 @@ def _moment(time: Any) -> np.datetime64:
     return pd.Timestamp(time).to_datetime64()
 
 
+def within(row: Row, job: Job) -> bool:
+    """Tell whether a run began and ended in a start of its job, by clocks that agree to a minute."""
+    slack = np.timedelta64(int(_SLACK), "s")
+    return bool(_moment(job["start"]) - slack <= row["start"] and row["end"] <= _moment(job["end"]) + slack)
+
+
 def _off(row: Row, job: Job) -> tuple[int, float, float] | None:
     """Return the zone of a job's clock, and how many s before its job a run began and after it ended."""
     zone = _zone(row, job)

@@ -81,8 +81,21 @@ def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:
     for run in case.runs:
         if run.account in case.jobs and run.dated:
             found[run.account].append(run)
-    ordered = {job: sorted(runs, key=lambda run: run.row["start"]) for job, runs in found.items()}
-    return {job: [run for run in runs if run.restarts == runs[-1].restarts] for job, runs in ordered.items()}
+    return {job: _of_its_start(case.jobs[job], runs) for job, runs in found.items()}
+
+
+def _of_its_start(job: Mapping[str, Any], runs: Sequence[Testimony]) -> Sequence[Testimony]:
+    """Return the runs of the start that a job's row is of: of the latest if none has noted the row's time.
+
+    A controller that crashed gives a number again and counts its starts from 0: each start noted its own time.
+    """
+    ordered = sorted(runs, key=lambda run: run.row["start"])
+    starts = {run.name: (run.restarts, run.section("slurm").get("start")) for run in ordered}
+    if len({*starts.values()}) == 1:
+        return ordered
+    names = {run.name: {**run.section("slurm"), "clock": starts[run.name][1]} for run in ordered}
+    own = [run for run in ordered if abs(ahead(job, names[run.name])) <= _BEGUN]
+    return [run for run in ordered if starts[run.name] == starts[(own or ordered)[-1].name]]
 
 
 def ahead(job: Mapping[str, Any], noted: Mapping[str, Any]) -> float:
