@@ -133,9 +133,11 @@ def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> 
         for name, used in config["reports"].items()
         if not reports or name in reports
     }
-    told = _told(
-        {one: [name for name, used in asked.items() if one in used] for one in sum(asked.values(), [])}
-    )
+    by_campaign: dict[str, list[str]] = {}
+    for name, used in asked.items():
+        for campaign in used:
+            by_campaign.setdefault(campaign, []).append(name)
+    told = _told(by_campaign)
     for name, used in asked.items():
         for campaign in used:
             yield from told[campaign][name]

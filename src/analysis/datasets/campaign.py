@@ -302,7 +302,7 @@ def _beside(raw: Path) -> dict[str, Path]:
 
 
 def _jobs_and_steps(accounts: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Put the records of all files together: of each job and step the last start, and those of earlier ones."""
+    """Put the records of all files together: of each job and step the last start, then those before it."""
     records = pd.concat(accounts.values(), ignore_index=True) if accounts else pd.DataFrame()
     if records.empty:
         return records, records

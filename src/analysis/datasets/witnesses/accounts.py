@@ -87,7 +87,7 @@ def _by_job(case: Hearing) -> Mapping[str, Sequence[Testimony]]:
 def _of_its_start(job: Mapping[str, Any], runs: Sequence[Testimony]) -> Sequence[Testimony]:
     """Return the runs of the start that a job's row is of: of the latest if none has noted the row's time.
 
-    A controller that crashed gives a number again and counts its starts from 0: each start noted its own time.
+    A controller that crashed gives a number again and counts its starts from 0; each start noted its time.
     """
     ordered = sorted(runs, key=lambda run: run.row["start"])
     starts = {run.name: (run.restarts, run.section("slurm").get("start")) for run in ordered}
