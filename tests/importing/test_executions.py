@@ -35,6 +35,31 @@ MDOUT = """\
 integrator               = md
 nsteps                   = 10000
 """  # noqa: W291
+# A job of pw.x and ph.x (7.0), which prints its time so far at each point.
+PHONONS = """\
+     Program PWSCF v.7.0 starts on 28Jun2022 at  0:48:29 
+     Parallel version (MPI), running on    16 processors
+     MPI processes distributed on     1 nodes
+     unit-cell volume          =     264.5151 (a.u.)^3
+     number of atoms/cell      =            2
+     number of electrons       =         8.00
+     kinetic-energy cutoff     =      70.0000  Ry
+     number of k points=    28
+     PWSCF        :      1.68s CPU      2.01s WALL
+   JOB DONE.
+
+     Program PHONON v.7.0 starts on 28Jun2022 at  0:48:33 
+     Parallel version (MPI), running on    16 processors
+     MPI processes distributed on     1 nodes
+     (  16 q-points):
+     unit-cell volume          =     264.5151 (a.u.)^3
+     number of atoms/cell      =            2
+     kinetic-energy cut-off    =      70.0000  Ry
+     number of k points=    28
+     PHONON       :      0.24s CPU      1.00s WALL
+     PHONON       :  32m54.11s CPU  36m39.93s WALL
+   JOB DONE.
+"""  # noqa: W291
 SCRIPT = """\
 #!/usr/bin/env bash
 usage() { echo "    --xhpl-ai    use the HPL-AI-NVIDIA 1.0.0 benchmark"; }
@@ -137,3 +162,48 @@ def test_detect__jid_in_a_name_is_the_number_of_its_job() -> None:
 def test_detect__what_vim_keeps_of_an_open_file_is_no_output(tmp_path: Path) -> None:
     found = look(tmp_path, ".HPL.out.swp", "b0VIM 8.1\0\0" + TEXTS["hpl"])
     assert (found.role, found.why) == ("nothing", "is what Vim keeps of a file that is being edited")
+
+
+def test_detect__phonons_are_a_run_besides_that_of_their_electrons(tmp_path: Path) -> None:
+    electrons, phonons = look(tmp_path, "si.o3071248", PHONONS).parts
+    times = [part.facts["benchmark_time"] for part in (electrons, phonons)]
+    assert times == [2.01, pytest.approx(36 * 60 + 39.93)]
+    assert electrons.facts["problem"] == "atoms=2 electrons=8.00 cutoff=70.0000 kpoints=28 volume=264.5151"
+    assert phonons.facts["problem"] == (
+        "program=PHONON atoms=2 cutoff=70.0000 kpoints=28 qpoints=16 volume=264.5151"
+    )
+    assert {(part.facts["nodes"], part.facts["ranks"], part.complete) for part in (electrons, phonons)} == {
+        (1, 16, True)
+    }
+
+
+def test_import__images_of_phonons_are_one_run_whose_time_no_image_states(
+    tmp_path: Path, imported: Imported
+) -> None:
+    image = PHONONS.partition("JOB DONE.\n\n")[2].replace(
+        "16 processors\n", "16 processors\n     path-images division:  nimage    =       2\n"
+    )
+    (tmp_path / "tree").mkdir()
+    for at in (0, 1):
+        (tmp_path / "tree" / f"out.{at}_0").write_text(image.replace("36m39.93s", f"{at + 3}m39.93s"))
+    (run,) = imported(tmp_path / "tree").values()
+    assert (run["ranks"], run["nodes"]) == (16, 1)
+    assert len(run["imported"]["files"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "nodes"),
+    [("10:ncpus=64:mpiprocs=64", {640: 10, 768: None, 64: None}), ("1:mpiprocs=64", {64: 1, 1472: None})],
+)
+def test_import__a_script_of_other_ranks_than_an_output_states_no_nodes_of_it(
+    asked: str, nodes: dict[int, int | None], tmp_path: Path, imported: Imported
+) -> None:
+    """A script was changed for each size, and the last one lies next to all outputs."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "job.sh").write_text(f"#!/bin/bash\n#PBS -l select={asked}\nmpirun ./pw.x\n")
+    for ranks in nodes:
+        text = PHONONS.partition("JOB DONE.\n\n")[0].replace("16 processors", f"{ranks} processors")
+        text = text.replace("     MPI processes distributed on     1 nodes\n", "") + "JOB DONE.\n"
+        (tmp_path / "tree" / f"pw_{ranks}.out").write_text(text.replace("2.01s", f"{ranks}.01s"))
+    found = imported(tmp_path / "tree").values()
+    assert {one["ranks"]: one.get("nodes") for one in found} == nodes

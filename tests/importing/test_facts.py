@@ -241,6 +241,12 @@ DATES = [
     ("HPL_pdgesv() start time Thu Mar 23 11:31:20 2017\n", (2017, 3, 23, 11, 31, 20)),
     ("# Date                  : Thu Mar  2 09:08:07 2017\n", (2017, 3, 2, 9, 8, 7)),
     ("Log file opened on Mon Aug 13 15:31:08 2018\n", (2018, 8, 13, 15, 31, 8)),
+    ("Started mdrun on rank 0 Sun Dec  7 17:48:53 2025\n", (2025, 12, 7, 17, 48, 53)),
+    (
+        ':::MLLOG {"namespace": "", "time_ms": 1635900526340, "event_type": "INTERVAL_START", '
+        '"key": "run_start", "value": null, "metadata": {"lineno": 301}}\n',
+        (2021, 11, 3, 0, 48, 46),
+    ),
     ("Began               : Wed Mar 10 12:10:10 2021\n", (2021, 3, 10, 12, 10, 10)),
     ("-- started at 03/10/2021 12:10:10 --\n", (2021, 3, 10, 12, 10, 10)),
     (

@@ -48,6 +48,13 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("standard_input2", {}, "standard-input2"),
     ("a1-large", {}, "a1-large"),
     ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
+    ("gcc-8.1_omp.out", {"build": "gcc-8.1"}, "omp"),
+    ("NPB3.3-MPI", {}, "NPB3-MPI"),
+    (
+        "polyA20-no-wat.castep.1024nodes.2threads.201806072327",
+        {"nodes": 1024, "threads": 2},
+        "polyA20-no-wat-castep",
+    ),
 ]
 
 

@@ -55,10 +55,13 @@ _STAMP = re.compile(
 
 # Dates that programs print: of their start, and of their end if it is that of the whole program.
 _DAY = r"([A-Z][a-z]{2}[, ] ?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [A-Z]{2,5})? \d{4})"
+# A line of MLPerf's log, its time in ms.
+_ENTRY = r':::MLLOG {{"namespace": "[^"\n]*", "time_ms": (\d{{10}})\d{{3}}(?:\.\d+)?, "event_type": "\w+", "key": "{}"'
 _STARTS = (
     rf"^HPL_pdgesv\(\) start time +{_DAY}",
     rf"^# Date +: +{_DAY}",  # IMB
-    rf"^Log file opened on {_DAY}",  # GROMACS
+    rf"^Log file opened on {_DAY}",  # GROMACS before 2020
+    rf"^Started mdrun on (?:rank|node) 0 {_DAY}",  # behind its setup
     rf"^(?:Run b|B)egan *: +{_DAY}",  # IOR
     rf"^Current time \(\d+\) is {_DAY}",  # HPCC
     rf"^ +date += +{_DAY}",  # NWChem
@@ -66,6 +69,7 @@ _STARTS = (
     r"PROGRAM STARTED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",  # CP2K
     r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
     r"^ +Program \S+ v\S+(?: \([^)]*\))? +starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE
+    _ENTRY.format("run_start"),
     r"^ +Today is (\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE before 4.2
     rf"^{_DAY}$",  # what `date` prints
 )
@@ -73,6 +77,7 @@ _ENDS = (
     rf"^Finished mdrun on (?:rank|node) 0 {_DAY}",
     rf"^(?:Run f|F)inished *: +{_DAY}",
     r"^-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",
+    _ENTRY.format("run_stop"),
     r"PROGRAM ENDED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
 )
 # The host of a program's first process, as programs print it.

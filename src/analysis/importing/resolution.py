@@ -1,5 +1,6 @@
 """Resolves the facts of each run: what its files state, the surest first, checked against its path."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -205,13 +206,16 @@ def _add_start(draft: Draft) -> None:
 
 
 def _from_script(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a script states, without its counts if the output has other ranks: it has changed since."""
+    """Return what a script states, without its counts if the output has other ranks: it has changed since.
+
+    Whatever ran on one node remains there, unless the node had too few ranks for it.
+    """
     if lines := facts.get("launch_lines"):
         own = launch.of_output(lines, draft.run.main.file.base, str(draft.value("case") or ""))
         facts = {**facts, **(launch.of_line(own) if own else {})}
-    known = draft.certain("ranks")
-    other = known is not None and facts.get("ranks", known) != known
-    counts = {*COUNTS} - ({"nodes"} if facts.get("nodes") == 1 else set())
+    known, nodes, each = draft.certain("ranks"), facts.get("nodes", 0), facts.get("ranks_per_node", 0)
+    other = known is not None and facts.get("ranks", nodes * each or known) != known
+    counts = {*COUNTS} - ({"nodes"} if nodes == 1 and (known or 0) <= (each or math.inf) else set())
     left = {"job", "launch_lines"} | (counts if other else set())
     return {name: value for name, value in facts.items() if name not in left}
 

@@ -81,6 +81,7 @@ class Factor:
 
 # In patterns: the borders of a word in names that are joined by anything, and what joins it to its number.
 _S, _E, _G = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])", r"[-_=. ]?"
+_N = r"(?<!\d)(?<!\d\.)"  # before a count: the last number of a release is none, as in gcc-8.1_omp
 # Words that state a level in names of files and folders: pattern, and the level of what it matches.
 _LINKS = (
     (r"(1|10|25|40|50|100|200|400)[-_]?(?:gb?e|gige|gbit|gbps)", r"\1gbe"),
@@ -223,14 +224,14 @@ TABLE: tuple[Factor, ...] = (
         "nodes", "job", "nodes", "i4", "1", brief=True, needed=True, label="nodes", before="on",
         every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
         axis=("ranks",),
-        paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
+        paths=(rf"{_N}(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
         "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), varied=False, brief=True, work=True,
         needed=True, label="ranks", every="all numbers of ranks", level="{} rank|{} ranks",
         also=("nodes",), axis=("nodes",),
         paths=(
-            r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
+            rf"{_N}(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
             rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)",
         ),
     ),
@@ -240,7 +241,7 @@ TABLE: tuple[Factor, ...] = (
         topics={"scaling": ("ranks",), "placement": ("nodes",)}, also=("placement",),
         paths=(
             rf"(?:{_S}|(?<=\d))(?:ppn|tpn|rpn|(?:n?tasks|ranks|procs)[-_]?per[-_]?node){_G}(\d+)",
-            r"(?<!\d)(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)",
+            rf"{_N}(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)",
         ),
     ),
     Factor(
@@ -249,7 +250,7 @@ TABLE: tuple[Factor, ...] = (
         level="{} thread per rank|{} threads per rank",
         topics={"threads": ("ranks", "ranks_per_node")},
         paths=(
-            r"(?<!\d)(\d+)[-_]?(?:omp|threads?|thr)(?![a-z])",
+            rf"{_N}(\d+)[-_]?(?:omp|threads?|thr)(?![a-z])",
             rf"{_S}(?:omp|threads?|thr|nthreads?){_G}(\d+)",
         ),
     ),
@@ -257,7 +258,7 @@ TABLE: tuple[Factor, ...] = (
         "concurrent_jobs", "job", "jobs that ran at once on the same nodes", "i4", "1", label="jobs at once",
         every="all numbers of jobs at once", level="{} job|{} jobs at once",
         topics={"placement": ("ranks", "ranks_per_node", "placement")},
-        paths=(r"(?<!\d)(\d+)[-_]?jobs(?![a-z])",),
+        paths=(rf"{_N}(\d+)[-_]?jobs(?![a-z])",),
     ),
     Factor(
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",

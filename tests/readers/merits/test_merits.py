@@ -111,6 +111,17 @@ def test_fio__json_and_terse_read_alike_and_a_wrong_rate_is_named() -> None:
     assert bool(failed.valid) is False
 
 
+def test_mlperf__states_its_nodes_and_ranks() -> None:
+    entry = TEXTS["mlperf"].partition("\n")[0]
+    more = "".join(
+        re.sub('"key": "[^"]*", "value": [^,}]*', f'"key": "number_of_{name}", "value": {value}', entry)
+        + "\n"
+        for name, value in (("nodes", 2), ("ranks", 16))
+    )
+    ds = read("mlperf", more + TEXTS["mlperf"])
+    assert (int(ds["nodes"]), int(ds["ranks"])) == (2, 16)
+
+
 def test_mlperf__run_without_success_failed() -> None:
     ds = read("mlperf", TEXTS["mlperf"].replace("success", "aborted"))
     assert (ds.complete, bool(ds.valid)) == (True, False)

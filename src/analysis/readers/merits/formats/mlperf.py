@@ -11,6 +11,8 @@ _FACTS = {
     "submission_benchmark": "benchmark",
     "global_batch_size": "batch",
     "submission_division": "division",
+    "number_of_nodes": "nodes",
+    "number_of_ranks": "ranks",
 }
 
 
