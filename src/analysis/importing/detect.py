@@ -56,7 +56,10 @@ _STAMP = re.compile(
 # Dates that programs print: of their start, and of their end if it is that of the whole program.
 _DAY = r"([A-Z][a-z]{2}[, ] ?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [A-Z]{2,5})? \d{4})"
 # A line of MLPerf's log, its time in ms.
-_ENTRY = r':::MLLOG {{"namespace": "[^"\n]*", "time_ms": (\d{{10}})\d{{3}}(?:\.\d+)?, "event_type": "\w+", "key": "{}"'
+_ENTRY = (
+    r':::MLLOG {{"namespace": "[^"\n]*", "time_ms": (\d{{10}})\d{{3}}(?:\.\d+)?, '
+    r'"event_type": "\w+", "key": "{}"'
+)
 _STARTS = (
     rf"^HPL_pdgesv\(\) start time +{_DAY}",
     rf"^# Date +: +{_DAY}",  # IMB

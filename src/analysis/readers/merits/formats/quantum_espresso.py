@@ -13,7 +13,7 @@ _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
 def _is_one(head: bytes) -> bool:
-    """Tell whether some bytes are the output of one of the programs, whatever the blanks between its words."""
+    """Tell whether some bytes are the output of one of the programs, with any blanks between its words."""
     return re.search(rf"Program\s+{_PROGRAM}\s+v\.".encode(), head) is not None
 
 
@@ -30,7 +30,8 @@ def _finish(output: Output) -> None:
         clocks = clocks[-1:]
     images = output.first(r"^ *path-images division: +nimage += +(\d+)")
     if images:
-        output.faults.note(0, f"belongs to one of {images} images", "the slowest would give the time of the run")
+        found = f"belongs to one of {images} images"
+        output.faults.note(0, found, "the slowest would give the time of the run")
     for line, match in clocks:
         span = re.fullmatch(_SPAN, match["wall"].strip())
         if span:
