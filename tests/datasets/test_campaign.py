@@ -304,6 +304,7 @@ def test_ingest__a_job_that_runs_for_ever_by_slurm_denies_no_end_of_its_own(raw:
     )
     run = _runs(raw).loc["001"]
     assert (run["state"], run["valid"]) == ("RUNNING", ended)
+    assert np.isnan(run["elapsed_slurm"])  # 6 s is what it had taken when Slurm was asked
     assert run["reason"] == ("" if ended else "Slurm says RUNNING")
 
 

@@ -1304,6 +1304,30 @@ def test_overheads_of_jobs__an_earlier_start_of_a_job_is_not_in_the_row_of_its_l
     assert found == ["and 1 other runs of its job say 35 s, its job 3 took 11 s"] * named
 
 
+@pytest.mark.parametrize(
+    ("restarts", "state", "named"), [("1", "RUNNING", 0), ("1", "COMPLETED", 1), ("0", "RUNNING", 1)]
+)
+def test_job_lists__a_row_that_runs_on_is_of_an_earlier_start(restarts: str, state: str, named: int) -> None:
+    """Job 7 ran on n3, was started again on n2 and ended there; Slurm's database has its first row only."""
+    at = np.datetime64("2026-11-30T16:11:33")
+    row = {
+        "run": "r7",
+        "job_id": "7",
+        "start": at,
+        "end": at + 18,
+        "exit_code": 0,
+        "node_list": "n2",
+        "nodes": 1,
+    }
+    run = hearing.Testimony(row, {"slurm": {"restarts": restarts}})
+    accounted = pd.DataFrame(
+        [("7", "", state, at - 142, 89.0, 1, "n3")],
+        columns=["job_id", "step", "state", "start", "elapsed", "nodes", "node_list"],
+    )
+    case = hearing.Hearing(Path("c"), "c", [run], {"sacct.txt": accounted})
+    assert len(list(layout.job_lists(case))) == named
+
+
 @pytest.mark.parametrize(("noted", "named"), [(True, 0), (False, 1)])
 def test_overheads_of_jobs__two_starts_with_one_count_are_told_apart_by_their_times(
     noted: bool, named: int

@@ -348,7 +348,9 @@ def _join_records(
     for row in rows:
         name = str(row["job_id"])
         job = own = known.get(name)
-        if job is not None and name in before and not within(row, job):
+        if job is not None and not slurm.terminal(job["state"] or "COMPLETED"):
+            own = None  # it was asked for while the job ran
+        elif job is not None and name in before and not within(row, job):
             # Another start of the job has made the run: what the last one took is not the run's.
             own = next((start for start in before[name] if within(row, start)), None)
         row["node_memory_slurm"] = memory.get(name, np.nan) if own is job else np.nan

@@ -259,12 +259,12 @@ def _less(run: Testimony, peak: float, others: Sequence[float], runs: Sequence[T
 @witness("nodes of a run", "nodes of its job")
 def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
     """Find runs on fewer nodes than their job had, where other runs use all of theirs."""
-    known = [run for run in case.ended if run.account in case.jobs and run.row["nodes"] > 0]
-    fewer = [run for run in known if int(case.jobs[run.account]["nodes"]) > run.row["nodes"]]
+    known = [run for run in case.ended if case.job_of(run) and run.row["nodes"] > 0]
+    fewer = [run for run in known if int(case.job_of(run)["nodes"]) > run.row["nodes"]]
     if len(known) < _FEWEST or len(fewer) > (1 - _RULE) * len(known):
         return
     for run in fewer:
-        what = f"has {run.row['nodes']} nodes, its job {run.account} had {case.jobs[run.account]['nodes']}"
+        what = f"has {run.row['nodes']} nodes, its job {run.account} had {case.job_of(run)['nodes']}"
         yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
 
 

@@ -150,6 +150,15 @@ class Hearing:
                 )
         return found
 
+    def job_of(self, run: Testimony) -> Row:
+        """Return Slurm's row of a run's job; empty without one, and if it may be of an earlier start.
+
+        Slurm's database can lose what became of a job that was started again: the job runs on in its row.
+        """
+        job = self.jobs.get(run.account, {}) if run.account else {}
+        state = str(job.get("state", ""))
+        return {} if run.restarted and state and not slurm.terminal(state) else job
+
     @cached_property
     def ended(self) -> Sequence[Testimony]:
         """The runs that ended well."""

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -344,9 +344,8 @@ def reported_hosts(case: Hearing) -> Iterator[Fault]:
 def job_lists(case: Hearing) -> Iterator[Fault]:
     """Find runs on other nodes than their job, where both list as many."""
     for run in case.ended:
-        job: Mapping[str, Any] = case.jobs.get(run.job, {}) if run.job else {}
         try:
-            nodes = {short(node) for node in node_names(str(job.get("node_list", "")))}
+            nodes = {short(node) for node in node_names(str(case.job_of(run).get("node_list", "")))}
         except ConfigError:
             continue
         if nodes and run.nodes and len(nodes) == len(run.nodes) and nodes != run.nodes:

@@ -203,7 +203,7 @@ def _reported(run: Testimony, name: str) -> float:
 
 def _busy(case: Hearing, run: Testimony) -> float:
     """Return how many processors the job of a run kept busy by its TotalCPU, NaN if unknown."""
-    job = case.jobs.get(run.account, {}) if run.account else {}
+    job = case.job_of(run)
     return float(job.get("cpu_time", math.nan)) / max(float(job.get("elapsed", math.nan)), 1.0)
 
 
