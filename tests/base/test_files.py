@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import lzma
@@ -25,7 +26,7 @@ from analysis.base.errors import ReadError
 TEXT = b"rank 0 of 4\n" * 100
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, zstandard.compress, bz2.compress])
 def test_read_bytes__knows_a_compression_by_its_first_bytes(tmp_path: Path, pack: object) -> None:
     path = tmp_path / "any.name"
     path.write_bytes(pack(TEXT))  # type: ignore[operator]
@@ -35,7 +36,7 @@ def test_read_bytes__knows_a_compression_by_its_first_bytes(tmp_path: Path, pack
 
 # The last byte alone: a sum or a mark of the end, without which all of the text may still be there.
 @pytest.mark.parametrize("kept", [12, -1])
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress, bz2.compress])
 def test_read_bytes__broken_compression_is_named(tmp_path: Path, pack: object, kept: int) -> None:
     path = tmp_path / "cut"
     path.write_bytes(pack(TEXT)[:kept])  # type: ignore[operator]
@@ -43,7 +44,7 @@ def test_read_bytes__broken_compression_is_named(tmp_path: Path, pack: object, k
         files.read_bytes(path)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress, bz2.compress])
 def test_read_bytes__parts_compressed_by_themselves_are_read_as_one(tmp_path: Path, pack: object) -> None:
     path = tmp_path / "both"
     path.write_bytes(pack(TEXT) + pack(b"rank 1\n"))  # type: ignore[operator]
@@ -53,7 +54,7 @@ def test_read_bytes__parts_compressed_by_themselves_are_read_as_one(tmp_path: Pa
         files.read_bytes(path)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress, bz2.compress])
 def test_read_bytes__no_cut_is_whole(pack: Callable[[bytes], bytes]) -> None:
     text = b"".join(b"%d\n" % (n * n % 977) for n in range(3000))
     packed = pack(text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,10 @@ SCRIPT = """\
 #!/usr/bin/env bash
 usage() { echo "    --xhpl-ai    use the HPL-AI-NVIDIA 1.0.0 benchmark"; }
 mpirun -np 4 ./hpl.sh --dat HPL.dat
+"""
+SOURCE = r"""
+    printf( "\n\n NAS Parallel Benchmarks (NPB3.3-SER) - IS Benchmark\n\n" );
+    printf( " Size:  %ld  (class %c)\n", (long)TOTAL_KEYS, CLASS );
 """
 DOCUMENT = """\
 ## Running
@@ -144,9 +150,24 @@ def test_detect__a_log_of_mdrun_that_ended_before_its_steps_is_a_run_that_failed
 
 
 def test_detect__a_script_and_a_document_that_name_a_program_are_no_outputs(tmp_path: Path) -> None:
-    roles = [look(tmp_path, name, text).role for name, text in (("hpl.save", SCRIPT), ("RUNNING", DOCUMENT))]
-    assert roles == ["text", "text"]
+    texts = (("hpl.save", SCRIPT), ("RUNNING", DOCUMENT), ("is.c.orig", SOURCE))
+    found = [look(tmp_path, name, text) for name, text in texts]
+    assert [one.role for one in found] == ["text"] * 3
+    assert found[2].why == "has words of npb, but states nothing of a run"
     assert look(tmp_path, "hpl.out", SCRIPT + TEXTS["hpl_mxp"]).role == "result"  # `cat $0`
+
+
+def test_detect__an_archive_of_sources_and_a_spreadsheet_are_no_outputs(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "npb.tar.bz2", "w:bz2") as archive:
+        about = tarfile.TarInfo("is.c")
+        about.size = len(SOURCE)
+        archive.addfile(about, io.BytesIO(SOURCE.encode()))
+    (tmp_path / "results.xlsx").write_bytes(b"PK\x03\x04\x14\0\x06\0")
+    names = ("npb.tar.bz2", "results.xlsx")
+    assert [detect.detect(File(tmp_path / name, name, 1)).why for name in names] == [
+        "is an archive; unpack it and import again",
+        "is a document or a program, no output",
+    ]
 
 
 def test_detect__json_that_has_an_output_as_a_text_is_no_output(tmp_path: Path) -> None:

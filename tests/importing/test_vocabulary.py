@@ -49,6 +49,7 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("a1-large", {}, "a1-large"),
     ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
     ("gcc-8.1_omp.out", {"build": "gcc-8.1"}, "omp"),
+    ("240213-152700_130740_vPTPepEmoRgH.cali", {}, ""),
     ("NPB3.3-MPI", {}, "NPB3-MPI"),
     (
         "polyA20-no-wat.castep.1024nodes.2threads.201806072327",

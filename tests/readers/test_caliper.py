@@ -62,6 +62,18 @@ def test_caliper__mpi_functions_over_all_ranks() -> None:
     assert profile.mpi_fraction(ds) == pytest.approx(1.505 / 10.006)
 
 
+def test_caliper__what_adiak_wrote_down_names_the_program_its_start_and_its_nodes() -> None:
+    known = {"cmdline": "[./amg\\,-n\\,38]", "numhosts": "32", "launchdate": "1707863412"}
+    told = "".join(
+        f"__rec=node,id={at},attr=8,data={name},parent=40\n"
+        f"__rec=node,id={at + 1},attr={at},data={value},parent={at - 1 if at > 50 else 44}\n"
+        for at, (name, value) in zip((50, 52, 54), known.items(), strict=True)
+    )
+    ds = read(PROFILE.replace(b"__rec=globals,ref=44", told.encode() + b"__rec=globals,ref=55"))
+    assert (ds.attrs["command"], ds.attrs["nodes"]) == ("./amg -n 38", 32)
+    assert ds.attrs["start"] == 1707863412.0
+
+
 def test_caliper__rows_of_ranks() -> None:
     own = "__rec=node,id=50,attr=8,data=mpi.rank,parent=12\n"
     rows = "".join(

@@ -23,6 +23,7 @@ from typing import IO, Any
 
 # First bytes of a compressed file -> module that undoes the compression.
 _COMPRESSIONS = {b"\x1f\x8b": "zlib", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "zstandard"}
+_COMPRESSIONS |= {b"BZh%d1AY" % level: "bz2" for level in range(1, 10)}
 _MARK = max(map(len, _COMPRESSIONS))
 _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # Logs and profiles shrink to a tenth or a fiftieth. What expands further is made to fill the memory, or is
@@ -48,7 +49,7 @@ def attempt(run: str, number: int) -> str:
 
 def plain_name(name: str) -> str:
     """Return the name that a file has when it is not compressed."""
-    return re.sub(r"\.(?:gz|xz|zst)$", "", name)
+    return re.sub(r"\.(?:gz|xz|zst|bz2)$", "", name)
 
 
 def attempted(name: str) -> str:
@@ -114,7 +115,7 @@ def _kernels() -> frozenset[int]:
 
 
 def unpacked(data: bytes, path: str | Path) -> bytes:
-    """Return what a file stores, plain or compressed (gzip, xz, Zstandard), whatever its name says.
+    """Return what a file stores, plain or compressed (gzip, xz, Zstandard, bzip2), whatever its name says.
 
     Raises
     ------
@@ -152,6 +153,7 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
     makers: dict[str, Callable[[], Any]] = {
         "zlib": lambda: library.decompressobj(wbits=31),
         "lzma": lambda: library.LZMADecompressor(),
+        "bz2": lambda: library.BZ2Decompressor(),
         "zstandard": lambda: library.ZstdDecompressor().decompressobj(),
     }
     decompressor = makers[name]

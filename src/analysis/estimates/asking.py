@@ -30,7 +30,7 @@ from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName
 
 # How a profile's file may be called where the record names no profiler.
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
-_PACKED = (".gz", ".xz", ".zst")
+_PACKED = (".gz", ".xz", ".zst", ".bz2")
 # What a record can hold as a level of a factor; the ingest refuses another one.
 _KINDS = {one.name: (type(None), int, *((float,) if one.numeric else (str, list))) for one in TABLE}
 _UNKNOWN = dict.fromkeys(FACTORS)  # in the order in which rows are compared

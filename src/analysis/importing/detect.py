@@ -28,8 +28,8 @@ UTILITY_LOG = "log of"  # what a file is that belongs beside the runs of its fol
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
 # What quotes outputs, or is a program: never an output itself.
 _QUOTES = set(
-    ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cpp .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
-    ".svg .patch .diff".split()
+    ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cc .cpp .cxx .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
+    ".svg .patch .diff .docx .xlsx .pptx .odt .ods .odp".split()
 )
 # Files of a program's sources that show what it prints.
 _DOCUMENT = re.compile(r"(?:README|INSTALL|CHANGES|CHANGELOG|NEWS)(?:\.(?:txt|install))?$")
@@ -194,27 +194,40 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
         source.why = "is what Vim keeps of a file that is being edited"
         return
     engines = list(readers.without_second_power(engines_of(data, source.file.base)))
+    tar = data[257:262] == b"ustar"  # of a folder that is a database; in another one are texts as well
+    engines = [one for one in engines if not tar or readers.row(one).folder]
     quotes = suffix in _QUOTES or _DOCUMENT.match(source.file.base) is not None
     if engines and quotes:
         source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
         _read(data, engines, source, parsed)
-        # A script may name a program, a document have lines of its output as texts.
-        names = data.startswith(b"#!") or suffix == ".json"
-        if names and source.role == "result" and not any(part.rows or part.content for part in source.parts):
+        if source.role == "result" and not _states_a_run(data, source):
             source.role, source.what, source.parts = "nothing", "", []
             _text(data, source)
-    elif data.startswith(_TAR) or data[257:262] == b"ustar":
+            source.why = source.why and f"has words of {engines[0]}, but states nothing of a run"
+    elif quotes:
+        source.why = "is a document or a program, no output"
+    elif tar or data.startswith(_TAR):
         source.why = "is an archive; unpack it and import again"
     elif b"\0" in head:
         source.why = unknown.found(data)
-    elif quotes:
-        source.why = "is a document or a program, no output"
     else:
         _text(data, source)
         # An ingest searches a longer text for power logs too, also further down.
         if parsed and len(data) <= readers.HEAD_BYTES:
             parsed.put(source.digest, source.file.base, [])
+
+
+def _states_a_run(data: bytes, source: Observation) -> bool:
+    """Tell whether a result has figures, or facts that neither a script nor a document can name.
+
+    A source has what the program prints, but no number.
+    """
+    if any(part.rows or part.content for part in source.parts):
+        return True
+    names = data.startswith(b"#!") or source.file.path.suffix.lower() == ".json"
+    facts = any(part.facts.keys() - {"figures"} for part in source.parts)
+    return not names and (facts or bool(source.job))
 
 
 def engines_of(data: bytes, name: str) -> list[str]:

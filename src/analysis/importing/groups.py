@@ -14,7 +14,7 @@ from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
 _ENDINGS = re.compile(
     r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|info|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
-    r"|stdout|stderr|power|gz|xz|zst|(?-i:p?[oe]|i)\d+))+$",  # not in capitals: `.O3` is no job
+    r"|stdout|stderr|power|gz|xz|zst|bz2|(?-i:p?[oe]|i)\d+))+$",  # not in capitals: `.O3` is no job
     re.IGNORECASE,
 )
 _SLACK = 2.0  # s; Slurm counts whole seconds

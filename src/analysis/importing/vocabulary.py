@@ -90,12 +90,17 @@ _NOISE = set(
 )
 _EXTENSIONS = re.compile(
     # What PBS adds to a name is in small letters: `.O3` is no job.
-    r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip|gz|xz|zst|(?-i:[oe]\d+)))+$",
+    r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip"
+    r"|gz|xz|zst|bz2|(?-i:[oe]\d+)))+$",
     re.IGNORECASE,
 )
 
-# Names that a profiler made: of IPM the user and the start, of mpiP the program, its ranks, a process.
-_OF_PROFILER = re.compile(r"[^/]*\.\d{9,10}\.\d{1,6}\.ipm\.xml|[^/]*\.\d+\.\d+\.\d+\.mpiP", re.IGNORECASE)
+# Names that a profiler made: of IPM the user and the start, of mpiP the program, its ranks, a process, of
+# Caliper the time, a process, letters by chance.
+_OF_PROFILER = re.compile(
+    r"[^/]*\.\d{9,10}\.\d{1,6}\.ipm\.xml|[^/]*\.\d+\.\d+\.\d+\.mpiP|\d{6}-\d{6}_\d+_[a-z\d]{12}\.cali",
+    re.IGNORECASE,
+)
 # A release is one word, 1.14.x too; other numbers are split at dots.
 _WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?:\.x)?(?![A-Za-z0-9.])|[^\W_]+")
 

@@ -42,6 +42,7 @@ _FORMATS = {
     ".xz": "application/x-xz",
     ".gz": "application/gzip",
     ".zst": "application/zstd",
+    ".bz2": "application/x-bzip2",
     ".h5": "application/x-hdf5",
 } | dict.fromkeys((".txt", ".out", ".err", ".log", ".mpip", ".sha256"), "text/plain")
 

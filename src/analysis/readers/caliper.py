@@ -192,8 +192,18 @@ def _profile(
         tool_version=facts.get(_VERSION, ""),
         ranks_expected=expected,
         faults=faults,
-        attrs={name: value for name, value in totals.items() if math.isfinite(value)},
+        attrs=_of_run(facts) | {name: value for name, value in totals.items() if math.isfinite(value)},
     )
+
+
+def _of_run(facts: dict[str, str]) -> dict[str, Any]:
+    """Return what Adiak wrote down of the run: how it was called, when it began, its nodes."""
+    known: dict[str, Any] = {"command": facts.get("cmdline", "").strip("[]").replace(",", " ")}
+    if (nodes := integer(facts.get("numhosts", ""))) > 0:
+        known["nodes"] = nodes
+    if (start := integer(facts.get("launchdate", ""))) > 0:
+        known["start"] = float(start)
+    return known
 
 
 def _regions(

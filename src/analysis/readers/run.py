@@ -27,7 +27,7 @@ from analysis.schema.stated import IMPORTED
 EVIDENCE = get_args(Evidence)
 REQUIRED = ("run", "campaign", "application", "evidence")
 
-_NAME = re.compile(r"run\.json(?:\.(?:gz|xz|zst))?")
+_NAME = re.compile(r"run\.json(?:\.(?:gz|xz|zst|bz2))?")
 _SNIFF = re.compile(rb'\s*\{.*"(?:run|campaign)"\s*:', re.DOTALL)
 _FACTOR = re.compile(rb'"(?:run|campaign|evidence|application)"\s*:')
 _PAIR = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")\s*:\s*')
