@@ -4,6 +4,10 @@ Every function takes a dataset of kind ``profile`` and sums its observations; ro
 belong to no rank (``rank`` -1, a summary over all) count in the sums only.
 """
 
+import math
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -25,9 +29,22 @@ def _observations(ds: xr.Dataset, *names: str) -> pd.DataFrame:
     return pd.DataFrame({name: ds[name].values for name in names})
 
 
-def is_mpi(call: pd.Series) -> pd.Series:
-    """Tell MPI calls from the POSIX calls that IPM can record too."""
-    return call.str.startswith("MPI_")
+def _coded(ds: xr.Dataset) -> tuple[np.ndarray, list[str]]:
+    """Return the names of the calls, and for each observation the place of its own among them."""
+    codes, names = pd.factorize(ds["call"].values)
+    return codes.astype(np.int32), [str(name) for name in names]
+
+
+def _by_call(ds: xr.Dataset, *columns: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Give the observations of one MPI call after another: all at once need several times their memory.
+
+    IPM can record POSIX calls too.
+    """
+    codes, names = _coded(ds)
+    for code in sorted(range(len(names)), key=names.__getitem__):
+        if names[code].startswith("MPI_"):
+            at = np.flatnonzero(codes == code)
+            yield names[code], pd.DataFrame({column: ds[column].values[at] for column in columns})
 
 
 def calls(ds: xr.Dataset) -> pd.DataFrame:
@@ -35,32 +52,43 @@ def calls(ds: xr.Dataset) -> pd.DataFrame:
 
     A rank that never made a call counts as 0 s; one that the file does not hold does not count.
     """
-    obs = _observations(ds, "rank", "call", "count", "time", "bytes")
-    obs = obs[is_mpi(obs["call"])]
-    known = obs["count"].where(obs["count"] >= 0)  # a concise mpiP report does not count every site
-    totals = obs.assign(count=known).groupby("call", sort=True)[["count", "time", "bytes"]].sum(min_count=1)
-    totals["count"] = totals["count"].fillna(-1).astype("int64")
-    by_rank = obs[obs["rank"] >= 0].groupby(["call", "rank"])["time"].sum().unstack("rank")
-    held = np.union1d(by_rank.columns.to_numpy(), np.flatnonzero(np.isfinite(ds["app_time"].values)))
-    by_rank = by_rank.reindex(index=totals.index, columns=held).fillna(0.0)
-    totals["time_rank_min"] = by_rank.min(axis=1)
-    totals["time_rank_max"] = by_rank.max(axis=1)
-    if (obs["rank"] < 0).any():  # a summary has no single ranks
-        totals[["time_rank_min", "time_rank_max"]] = np.nan
-    return totals.reset_index()
+    rows, by_rank, summary = list[dict[str, Any]](), list[pd.Series](), False
+    for name, obs in _by_call(ds, "rank", "count", "time", "bytes"):
+        known = obs["count"].to_numpy()[obs["count"] >= 0]  # a concise mpiP report does not count every site
+        row = {"call": name, "count": int(known.sum()) if known.size else -1}
+        rows.append(row | {column: _total(obs[column]) for column in ("time", "bytes")})
+        summary |= bool((obs["rank"] < 0).any())
+        by_rank.append(obs[obs["rank"] >= 0].groupby("rank")["time"].sum())
+    totals = pd.DataFrame(rows, columns=["call", "count", "time", "bytes"])
+    ranks = [np.flatnonzero(np.isfinite(ds["app_time"].values)), *(one.index.to_numpy() for one in by_rank)]
+    held = np.unique(np.concatenate(ranks)).size
+    for column, extreme in (("time_rank_min", min), ("time_rank_max", max)):
+        each = [extreme([*one, *[0.0] * (len(one) < held)], default=np.nan) for one in by_rank]
+        totals[column] = np.nan if summary else each  # a summary has no single ranks
+    return totals
+
+
+def _total(values: pd.Series) -> float:
+    """Return the sum of the known values, rounded once: their order does not matter."""
+    known = values.dropna()
+    return math.fsum(known) if len(known) else math.nan
 
 
 def messages(ds: xr.Dataset) -> pd.DataFrame:
     """Count calls by message size: ``call size count time``; without the calls of a size not recorded."""
-    obs = _observations(ds, "call", "size", "count", "time")
-    obs = obs[is_mpi(obs["call"]) & (obs["size"] >= 0)]
-    return obs.groupby(["call", "size"], sort=True)[["count", "time"]].sum().reset_index()
+    rows = [pd.DataFrame({"call": [], "size": [], "count": [], "time": []})]
+    for name, obs in _by_call(ds, "size", "count", "time"):
+        known = obs[obs["size"] >= 0].assign(call=name)
+        rows.append(known.groupby(["call", "size"])[["count", "time"]].sum().reset_index())
+    return pd.concat(rows[1:] or rows, ignore_index=True)
 
 
 def matrix(ds: xr.Dataset) -> pd.DataFrame:
     """Say who sends how much to whom, point to point: ``rank peer count bytes``, pairs with a message."""
-    obs = _observations(ds, "rank", "peer", "call", "count", "bytes")
-    obs = obs[obs["call"].isin(SENDS) & (obs["peer"] >= 0) & (obs["rank"] >= 0)]
+    codes, names = _coded(ds)
+    sends = np.isin(codes, [code for code, name in enumerate(names) if name in SENDS])
+    at = np.flatnonzero(sends & (ds["peer"].values >= 0) & (ds["rank"].values >= 0))
+    obs = pd.DataFrame({name: ds[name].values[at] for name in ("rank", "peer", "count", "bytes")})
     return obs.groupby(["rank", "peer"], sort=True)[["count", "bytes"]].sum().reset_index()
 
 
