@@ -60,6 +60,7 @@ def test_kills__are_unknown_where_slurm_makes_no_group_for_a_job(tmp_path: Path)
         ("RUNNING None\n", "cancelled or preempted, not at its limit of time"),
         ("PENDING BeginTime\n", "put back into the queue"),
         ("COMPLETING NodeDown\n", "Slurm says COMPLETING, NodeDown"),
+        ("COMPLETING job requeued in held state\n", "put back into the queue"),
         ("", "cancelled, or out of time"),
     ],
 )
@@ -78,6 +79,7 @@ def test_signal__is_that_of_a_limit_only_if_slurm_says_so(
         ("CANCELLED None\n", "Slurm (cancelled, not at its limit of time)"),
         ("COMPLETING None\n", "Slurm (it says COMPLETING, no reason)"),
         ("PENDING BeginTime\n", "Slurm (put back into the queue)"),
+        ("COMPLETING job requeued in held state\n", "Slurm (put back into the queue)"),
         ("NODE_FAIL NodeDown\n", "Slurm (it says NODE_FAIL, NodeDown)"),
         ("DEADLINE DeadLine\n", "Slurm (it says DEADLINE, DeadLine)"),
         # The program failed by itself.

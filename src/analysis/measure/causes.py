@@ -65,13 +65,13 @@ def of_end(signal: str) -> str:
     """
     job = os.environ.get("SLURM_JOB_ID", "")
     command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %r"]
-    said = shell.run(command, _HURRY).text.split() if job else []
-    state, reason = (*said, "", "")[:2]
+    said = shell.run(command, _HURRY).text.strip() if job else ""
+    state, _, reason = said.partition(" ")
     if not signal and (state not in _OVER | _QUEUED or (state == "COMPLETING" and reason in _BY_ITSELF)):
         return ""
     if "TimeLimit" in said or "TIMEOUT" in said:
         why = "its limit of time was over"
-    elif state in _QUEUED:  # what it says of the next start
+    elif state in _QUEUED or "requeued" in reason:  # what it says of the next start, held or not
         why = "put back into the queue"
     elif state in {"CANCELLED", "PREEMPTED"}:
         why = f"{state.lower()}, not at its limit of time"
