@@ -48,10 +48,11 @@ def test_which__lists_campaign_and_notebook_of_a_question() -> None:
     library = benchbook.which("MPI library")
     assert {"vm-hpcg", "published-openfoam"} <= set(library.campaign)
     assert set(library.campaign) < set(benchbook.which().campaign)
-    with pytest.raises(
-        ConfigError, match="no campaign has runs for 'sauna'; topics with answers: interconnect"
-    ):
+    with pytest.raises(ConfigError, match="no campaign has runs for 'sauna'; known: interconnect"):
         benchbook.which("sauna")
+    with pytest.raises(ConfigError, match="for 'interconect'; is 'interconnect' meant"):
+        benchbook.which("interconect")
+    assert "spec-memory-ranks" in set(benchbook.which("DIMM rank").page)
 
 
 def test_read__detects_the_format() -> None:

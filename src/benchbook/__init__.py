@@ -46,15 +46,11 @@ def open(name: str) -> Campaign:  # noqa: A001 - benchbook.open("vm-hpcg") is ho
         If its datasets are not built: run ``make datasets``.
     """
     from analysis.base import project
-    from analysis.base.errors import ConfigError
-    from analysis.base.models import known
+    from analysis.base.models import named
     from analysis.estimates.campaign import load_campaign
 
     _explain()
-    path = project.declaration(name)
-    if not path.is_file():
-        names = sorted(one.stem for one in path.parent.glob("*.yaml"))
-        raise ConfigError.at(name, 0, "there is no such campaign", known(name, names))
+    named(project.declaration(name), "campaign")
     return load_campaign(name)
 
 
@@ -114,6 +110,7 @@ def which(question: str = "") -> pd.DataFrame:
 
     from analysis.base import models, project
     from analysis.base.errors import ConfigError
+    from analysis.base.models import known
     from analysis.estimates.contents import load_config, title_of
     from analysis.schema.campaigns import CampaignFile
     from analysis.schema.factors import PROCESSORS
@@ -134,8 +131,7 @@ def which(question: str = "") -> pd.DataFrame:
             rows += [(campaign, title, page["notebook"], page["name"]) for campaign in named]
     if not rows:
         topics = dict.fromkeys(topic for page in pages for topic in page.get("topics", ()))
-        what, remedy = f"no campaign has runs for {question!r}", f"topics with answers: {', '.join(topics)}"
-        raise ConfigError.at("which", 0, what, remedy)
+        raise ConfigError.at("which", 0, f"no campaign has runs for {question!r}", known(question, topics))
     return pd.DataFrame(rows, columns=["campaign", "question", "notebook", "page"])
 
 
@@ -149,6 +145,8 @@ def _explain() -> None:
 
 # Words of a user -> those of pages; and words that say nothing of a topic.
 _SAME = {
+    "dimm": "memory",
+    "dimms": "memory",
     "wh": "energy",
     "watt": "energy",
     "watts": "energy",

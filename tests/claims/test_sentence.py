@@ -134,6 +134,7 @@ def test_claim__an_unknown_factor_is_named_once_and_new_does_not_add_it(
         # What only the file's model knows is no line of a file that has no such line.
         ({"quantity": "trend", "order": "ib-fdr"}, "^benchbook claim new: compare.order: .* is too short"),
         ({"expect": "much faster"}, "'much faster' has no figure"),
+        ({"expect": "3 to 2"}, "^--expect: '3 to 2' ends before it begins; write '2 to 3'"),
         ({"statement": ""}, "lacks --statement"),
         ({"select": "nodes:4"}, "is no FACTOR=LEVEL"),
         ({"select": "node=4"}, "^--select: 'node' is no factor; is 'nodes' meant"),

@@ -82,6 +82,25 @@ def test_main__wrong_usage_exits_with_2() -> None:
     assert exit_.value.code == 2
 
 
+def test_main__a_level_may_begin_with_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    given = cli._parser().parse_args(
+        ["claim", "new", "--report", "r", "--treatment", "-O3", "--baseline", "-Os"]
+    )
+    assert (given.treatment, given.baseline) == ("-O3", "-Os")
+    with pytest.raises(SystemExit):
+        cli.main(["claim", "new", "--report", "r", "--treatmint", "-O3"])
+    assert "unknown option --treatmint (is '--treatment' meant?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "try", "progress", "findings"])
+def test_main__a_campaign_that_is_not_there_is_named_alike(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([command, "vm-hpgc"]) == 1
+    line = "config/campaigns/vm-hpgc.yaml:0: there is no such campaign; is 'vm-hpcg' meant? known: "
+    assert capsys.readouterr().err.startswith(line)
+
+
 @pytest.mark.slow
 def test_main__what_the_system_refuses_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

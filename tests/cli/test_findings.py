@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from analysis.base.errors import ConfigError
 from analysis.claims import load_report
 from analysis.cli import built as building
 from analysis.cli.built import built
+from analysis.datasets.campaign import ingest
+from analysis.decks.content import deck
+from analysis.estimates.campaign import load_campaign
 
 
 @pytest.fixture
@@ -108,6 +112,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in ("config/config.yaml", "config/campaigns/one.yaml", "data/raw/one/runs/a/run.json"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
+    (tmp_path / "config/campaigns/one.yaml").write_text("title: One\nevidence: measured\nhardware: none\n")
     tree = tmp_path / "data/processed/one/campaign.nc"
     tree.parent.mkdir(parents=True)
     tree.touch()
@@ -158,6 +163,71 @@ def test_built__names_what_was_built(
     tree.unlink()
     built(["one"])
     assert capsys.readouterr().err.splitlines()[1:] == ["built the datasets of one"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "title: One\nnotes:\n\t- a\n",
+            ":3: found character '\\t' that cannot start any token; indent with blanks",
+        ),
+        (
+            "title: a: b\n",
+            ":1: mapping values are not allowed in this context; put text that has ': ' in quotes",
+        ),
+        (
+            "titel: One\nevidence: measured\nhardware: h\n",
+            ":1: the file: unknown key 'titel'; is 'title' meant?",
+        ),
+    ],
+)
+def test_built__a_mistake_in_the_campaigns_file_is_named_before_anything_is_built(
+    base: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: str
+) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a build was started"))
+    (base / "config/campaigns/one.yaml").write_text(text)
+    with pytest.raises(ConfigError, match="config") as error:
+        built(["one"])
+    assert str(error.value).splitlines()[-1].startswith(f"config/campaigns/one.yaml{line}")
+
+
+def test_built__the_chatter_of_a_failed_build_is_left_out(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    err = (
+        'WorkflowError in file "/x/workflow/rules/common.smk", line 73:\n'
+        "/x/config/campaigns/other.yaml:21: found a tab character; indent with blanks\n"
+        '  File "/x/workflow/Snakefile", line 16, in <module>\n'
+    )
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", err))
+    (base / "data/processed/one/campaign.nc").unlink()
+    with pytest.raises(ConfigError):
+        built(["one"])
+    assert capsys.readouterr().err.splitlines()[1:] == [err.splitlines()[1]]
+
+
+def test_built__a_part_of_a_campaign_is_for_compare(base: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^one:nodes=2:0: is a part of a campaign; give one; "):
+        built(["one:nodes=2"])
+
+
+def test_findings__a_line_of_a_table_that_is_no_run_is_named_here_and_on_the_slides(
+    base: Path, fresh: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A decimal comma gives a line one cell more."""
+    raw = project.raw("one", base)
+    shutil.rmtree(raw / "runs")
+    (base / "config/config.yaml").write_text("campaigns: []\nreports: {}\n")
+    lines = [f"a{i},app,2,19{i}.5" for i in range(3)] + ["b,app,2,200,1"]
+    (raw / "runs.csv").write_text("\n".join(["run,application,nodes,elapsed", *lines]) + "\n")
+    ingest(raw, project.processed("one", base))
+    assert cli.main(["findings", "one"]) == 0
+    first = "1 line of its tables left out, the first: runs.csv:5: 5 cells, the table has 4 columns"
+    assert f"{first}; `benchbook verify one` lists them" in capsys.readouterr().err
+    bullets = [text for slide in deck(load_campaign("one", base)).slides for text in slide.bullets]
+    assert f"{first}." in bullets
+    assert "No run was left out." not in bullets
 
 
 def test_built__a_failed_build_is_told(

@@ -135,5 +135,10 @@ def test_ingest__a_table_of_ones_own_is_measured_and_needs_no_source(tmp_path: P
     (raw / "runs.csv").write_text(OWN.replace("interconnect", "interconect"))
     with pytest.raises(ConfigError, match=r"'interconect' is no variable of a run; is 'interconnect' meant"):
         ingest(raw, tmp_path / "other", declaration=declared)
+    (raw / "runs.csv").write_text(OWN.replace(",", ";"))
+    with pytest.raises(
+        ConfigError, match=r"runs.csv:1: its columns are not separated by commas; save it with"
+    ):
+        ingest(raw, tmp_path / "other", declaration=declared)
     (raw / "runs/a1").mkdir()
     assert not is_published(raw)  # with a run of its own

@@ -171,12 +171,29 @@ def test_import__a_pattern_says_what_parts_of_the_path_are(tmp_path: Path, impor
         assert one["ranks"] in (1, 2)
 
 
+def test_import__says_that_the_times_in_names_order_the_runs(
+    tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """HPCG names its output by the time of the run, and prints no start."""
+    for run in ("050", "052"):
+        shutil.copytree(ROOT / "data/raw/vm-hpcg/runs" / run, tmp_path / "tree" / run)
+        (tmp_path / "tree" / run / "run.json").unlink()
+    assert len(imported(tmp_path / "tree")) == 2
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("dates: "))
+    assert line == "dates: 2 runs ordered by the times in the names of their files"
+
+
 def test_import__a_word_that_is_no_factor_is_named(
     tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trees.folders(tmp_path / "tree", trees.good()[:1])
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{interconect}"]) == 1
     assert capsys.readouterr().err == "--pattern: 'interconect' is no factor; is 'interconnect' meant?\n"
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{mpi/{case}"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (
+        line == "--pattern: '{mpi/{case}' has a brace that is no placeholder; write a factor in two: {nodes}"
+    )
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{x}/{repeat}"]) == 1
     assert capsys.readouterr().err == "--pattern: 'x' is no factor; write {} for a part to ignore\n"
 

@@ -403,7 +403,11 @@ def test_new_campaign__files_pass_the_plan(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--nodes 4", "4 nodes; the cluster has 1; ask for fewer"),
+        (
+            "--nodes 4",
+            "--nodes: asks for 4; there is 1 of this kind; ask for fewer, or take other nodes with --from-",
+        ),
+        ("--cluster local --nodes 4", "4 nodes; the cluster has 1; ask for fewer"),
         ("--nodes two", "--nodes: 'two' is no count"),
         ("--application graph500", "nothing says how to start 'graph500'"),
         ("--application wave", "no application is called 'wave'; give --done TEXT"),
@@ -421,6 +425,7 @@ def test_new_campaign__refuses_and_leaves_nothing(
     assert cli.main(["new-campaign", "mine", "--yes", *flags.split()]) == 1
     assert said in capsys.readouterr().err
     assert sorted(elsewhere.rglob("*.yaml")) == before
+    assert not project.raw("mine", elsewhere).exists()
 
 
 def test_new_campaign__asks_on_a_terminal_for_what_no_flag_says(

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+# A damaged file can be wrong on every line; the reader of a message needs the first few.
+MAX_FAULTS = 50
+LOST = "left out; correct the line"  # what is done with a row of a table that cannot be read
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.words import meant
-from analysis.base.yaml import Where, line_at, read
+from analysis.base.yaml import Where, from_here, line_at, read
 
 REFERENCE = "docs/reference/configuration.md"
 # So alike, a value or key of a file is asked about, in place of what can be written there; and a name, before
@@ -167,13 +167,14 @@ OF_DRAWS = ("simulated", "modelled")
 
 
 def load(model: type[M], path: str | Path, source: str | None = None) -> M:
-    """Read a YAML file as a model; `source` is the name that faults carry, by default the path.
+    """Read a YAML file as a model; `source` is the name that faults carry, by default the path from here.
 
     `ConfigError` with every fault and its line if it cannot be read, is not YAML or does not follow the
     model.
     """
-    document, lines = read(str(path))
-    return check(model, document, source or str(path), lines)
+    source = source or from_here(path)
+    document, lines = read(str(path), source)
+    return check(model, document, source, lines)
 
 
 def checked(model: type[M], path: str | Path) -> Any:
@@ -220,6 +221,18 @@ def known(
     """Say in a remedy which names there are, and which of them may have been meant, also by `spellings`."""
     listed = list(names)
     return f"{meant(name, listed, _LISTED, spellings or {})} known: {', '.join(listed) or otherwise}".strip()
+
+
+def named(path: Path, what: str) -> Path:
+    """Return a file of configuration of `what`; `ConfigError` with the nearest names if it is not there."""
+    if path.is_file():
+        return path
+    whole, colon, _ = path.stem.partition(":")
+    if colon and path.with_name(f"{whole}.yaml").is_file():
+        remedy = f"give {whole}; `benchbook compare` takes parts"
+        raise ConfigError.at(path.stem, 0, f"is a part of a {what}", remedy)
+    there = sorted(one.stem for one in path.parent.glob("*.yaml"))
+    raise ConfigError.at(from_here(path), 0, f"there is no such {what}", known(path.stem, there))
 
 
 class _Told(NamedTuple):

@@ -26,6 +26,7 @@ _DEEPEST = 2_000
 _REMEDIES = {
     r"'\t'": "indent with blanks, not with tabs",
     "tab character": "indent with blanks, not with tabs",
+    "mapping values are not allowed": "put text that has ': ' in quotes, and indent keys of one level alike",
     "for the tag": "take the tag out: no objects are made from YAML",
 }
 
@@ -33,10 +34,10 @@ _REMEDIES = {
 def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
     """Read a file: the document, which callers must not change, and the line of every value.
 
-    Faults carry the name `source`, by default the path. `ConfigError` if the file cannot be read, is not
-    YAML, repeats a key or holds itself.
+    Faults carry the name `source`, by default the path from here. `ConfigError` if the file cannot be read,
+    is not YAML, repeats a key or holds itself.
     """
-    source = source or path
+    source = source or from_here(path)
     try:
         return _parse(path, Path(path).stat().st_mtime_ns, source)
     except OSError as error:
@@ -52,6 +53,13 @@ def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
         raise ConfigError.at(source, line, what, remedy) from error
     except RecursionError:
         raise ConfigError.at(source, 0, "is nested too deeply", "write it with fewer levels") from None
+
+
+def from_here(path: str | Path) -> str:
+    """Return how a file is called from the working folder: in full unless it is in or below it."""
+    path = Path(path)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def line_at(lines: Mapping[Where, int], where: Where) -> int:

@@ -78,6 +78,9 @@ def expectation(text: str) -> tuple[dict[str, Any], str]:
     low, high = first - step / 2, first + step / 2
     if last is not None:
         low, high = first, Decimal(last)
+        if low > high:
+            remedy = f"write '{last} to {first}'"
+            raise ConfigError.at("--expect", 0, f"{text!r} ends before it begins", remedy)
     elif words in _ABOUT:
         low, high = first - step, first + step
     elif words in _NEARLY:

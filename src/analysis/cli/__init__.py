@@ -110,6 +110,11 @@ class _Parser(argparse.ArgumentParser):
         self._given = list(sys.argv[1:] if args is None else args)
         return super().parse_args(args, namespace)
 
+    def _parse_optional(self, arg_string: str) -> Any:
+        """Take a level such as ``-O3`` as the value that it is: long options have two dashes."""
+        level = re.match(r"-[^-].", arg_string) and arg_string not in self._option_string_actions
+        return None if level else super()._parse_optional(arg_string)
+
     def _left_over(self, word: str) -> str:
         """Say what to do with a word that no argument takes: name its option, or repeat the last one."""
         word = next((one for one in self._given if one == word or one.startswith(f"{word} ")), word)

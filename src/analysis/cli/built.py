@@ -1,6 +1,7 @@
 """Datasets brought up to date before a command reads them, without a build where nothing has changed."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -8,9 +9,12 @@ from pathlib import Path
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.models import known
+from analysis.base.models import load, named
+from analysis.schema.campaigns import CampaignFile
 
 _LINES = 12  # of a failed build that are repeated
+# Where Snakemake was when it found a fault, and how far it had come.
+_CHATTER = re.compile(r"WorkflowError in |\s+File \"|\d+ of \d+ steps$")
 
 
 def built(names: Sequence[str]) -> None:
@@ -21,7 +25,7 @@ def built(names: Sequence[str]) -> None:
     """
     base = project.root()
     for name in names:
-        _known(name, base)
+        load(CampaignFile, named(project.declaration(name, base), "campaign"))
     late = [name for name in names if _outdated(name, base)]
     if not late:
         return
@@ -30,7 +34,7 @@ def built(names: Sequence[str]) -> None:
     print(f"checking whether the datasets of {', '.join(late)} are up to date", file=sys.stderr)
     targets = [os.path.relpath(path, base) for path in trees]
     script = base / "workflow" / "scripts" / "snakemake_local.py"
-    command = [sys.executable, str(script), "--cores", "2", "--quiet", "all", "--show-failed-logs"]
+    command = [sys.executable, str(script), "--cores", "2", "--one-line", "--show-failed-logs"]
     done = subprocess.run(
         [*command, "--rerun-incomplete", "--", *targets],
         cwd=base,
@@ -39,7 +43,8 @@ def built(names: Sequence[str]) -> None:
         check=False,
     )
     if done.returncode:
-        print("\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES:]), file=sys.stderr)
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        print(*[one for one in lines if not _CHATTER.match(one)][-_LINES:], sep="\n", file=sys.stderr)
         remedy = "see above, and `benchbook verify` for its raw files"
         raise ConfigError.at(f"data/raw/{late[0]}", 0, "could not be made into datasets", remedy)
     if made := [name for name, path, at in zip(late, trees, before, strict=True) if _changed(path) != at]:
@@ -48,13 +53,6 @@ def built(names: Sequence[str]) -> None:
         stamp = _stamp(name, base)
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.touch()
-
-
-def _known(name: str, base: Path) -> None:
-    path = project.declaration(name, base)
-    if not path.is_file():
-        there = sorted(one.stem for one in path.parent.glob("*.yaml"))
-        raise ConfigError.at(os.path.relpath(path), 0, "there is no such campaign", known(name, there))
 
 
 def _stamp(name: str, base: Path) -> Path:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
@@ -13,6 +13,9 @@ from analysis.base.models import known
 from analysis.base.words import counted, percent
 from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.built import built
+
+if TYPE_CHECKING:
+    from analysis.estimates.campaign import Campaign
 
 _LONG = 8  # conclusions of a topic
 _SHORT = 5  # of what is not decided, or was seen in single runs, so many are named by topic
@@ -32,7 +35,8 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
     from analysis.findings.search import conclusions
 
     campaign = load_campaign(name)
-    print(f"searching {len(campaign.runs)} runs of {name}", file=sys.stderr)
+    print(f"searching {counted(len(campaign.runs), 'run')} of {name}", file=sys.stderr)
+    _tell_lost(campaign)
     found = [one for one in conclusions(campaign, q=q) if topic in (None, one.topic)]
     listed = found[:top] if top else found
     for doubt in campaign.doubts if as_json else ():
@@ -47,6 +51,12 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
         where = os.path.relpath(path)
         print(f"{where}: {counted(added, 'claim')} added, {there} were there already", file=sys.stderr)
     return FINE
+
+
+def _tell_lost(campaign: "Campaign") -> None:
+    """Say which lines of its tables are no runs: nothing else shows that they are missing."""
+    if campaign.lost:
+        print(pasteable(f"{campaign.lost}; `benchbook verify {campaign.name}` lists them"), file=sys.stderr)
 
 
 def _record(one: Any) -> dict[str, Any]:
@@ -144,7 +154,9 @@ def report(name: str, *, out: str, title: str, pdf: bool) -> int:
     from analysis.decks.content import deck
     from analysis.estimates.campaign import load_campaign
 
-    content = deck(load_campaign(name), title=" ".join(title.split()))
+    campaign = load_campaign(name)
+    _tell_lost(campaign)
+    content = deck(campaign, title=" ".join(title.split()))
     print(f"drawing {len(content.slides)} slides", file=sys.stderr)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.files import RECORD, read_json
+from analysis.base.words import counted
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE, pasteable
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
@@ -159,7 +160,7 @@ def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:
 
     Unless `patterned`, say how to name the parts of a path that were not understood.
     """
-    whole = f"{plan.files} files, {plan.placed} with a place; {len(plan.runs)} new runs"
+    whole = f"{counted(plan.files, 'file')}, {plan.placed} with a place; {counted(len(plan.runs), 'new run')}"
     known = f", {plan.known} imported before" if plan.known else ""
     known += f", {len(plan.joined)} with new files or facts" if plan.joined else ""
     print(f"{whole}{known}, {len(plan.faults)} at fault")
@@ -196,12 +197,18 @@ def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:
 
 
 def _dates(runs: Sequence[Draft]) -> str:
-    """Return the first and the last day of runs, and how many have no date."""
+    """Return the first and the last day of runs, how many have no date, and by what those are ordered."""
     starts = sorted(float(draft.value("start")) for draft in runs if draft.value("start"))
     days = [f"{datetime.fromtimestamp(one, UTC):%Y-%m-%d}" for one in (starts[:1] + starts[-1:])]
-    lone = len(runs) - len(starts)
-    missing = f"{lone} runs have none, and are ordered by their names" if lone else ""
-    return "; ".join(filter(None, [" to ".join(dict.fromkeys(days)), missing]))
+    lone = [draft for draft in runs if not draft.value("start")]
+    timed = sum(draft.value("order") is not None for draft in lone)
+    by_name = len(lone) - timed
+    parts = [
+        " to ".join(dict.fromkeys(days)),
+        f"{counted(timed, 'run')} ordered by the times in the names of their files" if timed else "",
+        f"{counted(by_name, 'run')} without a date, ordered by their names" if by_name else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _factor_rows(runs: Sequence[Draft]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,8 @@ def print_names(kind: str, *, as_json: bool) -> int:
         print(json.dumps([one._asdict() for one in found], indent=1, ensure_ascii=False))
     elif found:
         print(table([[one.name, _short(one.title)] for one in found]))
+    else:
+        print(f"no {kind} yet", file=sys.stderr)
     return FINE
 
 

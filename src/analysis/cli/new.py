@@ -78,6 +78,7 @@ def new_campaign(
         kind = _nodes(wanted, scontrol, slurm=from_slurm, asking=asking)
         wanted = _asked(wanted, kind, base) if asking else wanted
         wanted = Wanted(**{**wanted.__dict__, "application": wanted.application or _usual(kind)})
+        _enough(wanted, kind)
         made = outline(wanted, kind, base)
     made.write(base)
     if not manual:
@@ -128,6 +129,15 @@ def refuse_there(name: str, base: Path) -> None:
     path = project.declaration(name, base)
     if path.exists():
         raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "choose another name")
+
+
+def _enough(wanted: Wanted, kind: Kind) -> None:
+    """Refuse more nodes than there are of the kind that was taken, before any file is written."""
+    most = max(wanted.nodes, default=0)
+    if most > kind.nodes and not wanted.cluster:
+        what = f"asks for {most}; there {'is' if kind.nodes == 1 else 'are'} {kind.nodes} of this kind"
+        ways = "--feature or --partition" if kind.slurm else "--from-slurm, --scontrol or --cluster"
+        raise ConfigError.at("--nodes", 0, what, f"ask for fewer, or take other nodes with {ways}")
 
 
 def _usual(kind: Kind) -> str:

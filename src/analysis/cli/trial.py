@@ -17,7 +17,9 @@ from typing import Any
 from analysis import readers
 from analysis.base import files, project
 from analysis.base.errors import BenchbookError
+from analysis.base.words import counted
 from analysis.measure import folders
+from analysis.measure.cost import to_fill_in
 from analysis.measure.declare import Declared
 from analysis.measure.matrix import MatrixPlan, Run
 from analysis.measure.workflow import on_slurm, plan
@@ -40,7 +42,11 @@ def try_campaign(name: str) -> int:
     recorded, code = run.name, 0
     if not folders.measured(base, name, run.name):
         before, began = folders.recorded(base, name), time.time()
-        print(f"{name}: {run.name}, of {run.nodes} nodes, is measured first", file=sys.stderr, flush=True)
+        if empty := to_fill_in(found.declared.cluster.path):
+            print(f"job: {MISSING}: fill in {empty[0]}")
+            return 1
+        nodes = counted(run.nodes, "node")
+        print(f"{name}: {run.name}, on {nodes}, is measured first", file=sys.stderr, flush=True)
         code = _measure(name, run, base)
     if not folders.measured(base, name, run.name):
         new = folders.recorded(base, name) - before

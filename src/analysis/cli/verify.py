@@ -55,7 +55,7 @@ def _checked(name: str, folder: Path, label: str) -> tuple[int, int, list[Fault]
     return (
         files,
         found.runs,
-        [*faults, *found.faults, *wrong, *missing, *claimed],
+        list(dict.fromkeys([*faults, *found.faults, *wrong, *missing, *claimed])),  # each once
         [*found.notes, *odd, *more],
     )
 

@@ -59,8 +59,10 @@ def _left_out(campaign: Campaign) -> Iterator[str]:
         more = f" and {len(counts) - _REASONS} more reasons" if len(counts) > _REASONS else ""
         one = "run was left out" if len(failed) == 1 else "runs were left out"
         yield f"{len(failed):,} {one}: {', '.join(words)}{more}."
-    else:
+    elif not campaign.lost:
         yield "No run was left out."
+    if campaign.lost:
+        yield f"{cut(campaign.lost, 150)}."
     doubted = {run for one in campaign.doubts for run in one.runs}
     if doubted:
         cells = counted(len(campaign.doubts), "setting")

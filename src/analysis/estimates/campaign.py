@@ -14,10 +14,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from analysis.base import models, project
-from analysis.base.errors import ConfigError, Fault
+from analysis.base.errors import LOST, MAX_FAULTS, ConfigError, Fault, ReadError
 from analysis.base.models import OF_DRAWS, known, one_or_more
-from analysis.base.words import Level, in_order
-from analysis.base.yaml import Where
+from analysis.base.words import Level, counted, in_order
+from analysis.base.yaml import Where, from_here
 from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
 from analysis.estimates import mixture
@@ -151,6 +151,14 @@ class Campaign:
         title = f"<strong>{escape(self.name)}</strong>: {escape(self.title)} ({escape(self.evidence)})"
         return f"<p>{title}</p><table>{rows}</table>"
 
+    @property
+    def lost(self) -> str:
+        """How many lines of its tables could not be read, and what is wrong with the first; or nothing."""
+        faults = np.atleast_1d(self.tree.attrs.get("faults", ())).tolist()
+        lines = [one.removesuffix(f"; {LOST}") for one in faults if one.endswith(LOST)]
+        count = f"{'at least ' if len(lines) >= MAX_FAULTS else ''}{counted(len(lines), 'line')}"
+        return f"{count} of its tables left out, the first: {lines[0]}" if lines else ""
+
     def application_name(self, name: str) -> str:
         """Return what a sentence calls an application: by `names`, or as its format has it."""
         return self.own_name("application", name) or application_name(name)
@@ -190,9 +198,14 @@ class Campaign:
     def frame(self, group: str) -> pd.DataFrame:
         """Return one of the tree's tables as a frame, coordinates as columns.
 
-        Columns can be added to it, its values belong to the campaign.
+        Columns can be added to it, its values belong to the campaign. Raises ConfigError if it has no such
+        table.
         """
         if group not in self._frames:
+            if group not in self.tree.children:
+                raise ConfigError.at(
+                    self.name, 0, f"has no table {group!r}", known(group, self.tree.children)
+                )
             ds = self.tree[group].to_dataset()
             # Labels as objects lie in one block; as pandas' strings each column is chosen from by itself.
             frame = pd.DataFrame(
@@ -442,10 +455,14 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         return found[1]
     path = project.declaration(name, base)
     declared = models.load(CampaignFile, path)
-    if faults := unknown_factors(declared, path, str(path)):
+    if faults := unknown_factors(declared, path, from_here(path)):
         raise ConfigError(*faults)
     tree = project.processed(name, base) / "campaign.nc"
     build = "make datasets" if declared.evidence == "synthetic" else "make report"
+    if declared.matrix and not tree.is_file() and not project.raw(name, base).is_dir():
+        raise ReadError.at(
+            from_here(path), 0, "has no runs yet", f"`benchbook plan {name}` says how to start"
+        )
     return Campaign(
         name=name,
         tree=storage.read_tree(tree, build=build),

@@ -55,6 +55,9 @@ def _piece(piece: str, text: str, seen: set[str]) -> str:
     if piece == "*":
         return ".*"
     place = _PLACE.fullmatch(piece)
+    if place is None and set("{}") & set(piece):
+        what, remedy = f"{text!r} has a brace that is no placeholder", "write a factor in two: {nodes}"
+        raise ConfigError.at("--pattern", 0, what, remedy)
     if place is None:
         return re.escape(piece)
     name = ALIASES.get(place[1], place[1])

@@ -119,14 +119,14 @@ def _print_plan(found: MatrixPlan, done: set[str]) -> None:
         price = cost(found, left)
         hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
         print(f"left: {price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free")
-        if empty := _to_fill_in(declared.cluster.path):
+        if empty := to_fill_in(declared.cluster.path):
             print("\n".join(f"fill in before you start: {place}" for place in empty))
             return
         how = "--profile slurm" if declared.launch.scheduler == "slurm" else "--cores all"
         print(f"start: snakemake {how} measure --config measure={declared.name}")
 
 
-def _to_fill_in(path: Path) -> list[str]:
+def to_fill_in(path: Path) -> list[str]:
     """List the lines of a cluster's file that still have the ``/path/to`` that `new-campaign` writes."""
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     return [

@@ -297,9 +297,9 @@ def load(name: str, base: Path | None = None) -> Declared:
 
 
 def _declaration(model: type[M], folder: str, name: str, base: Path) -> Declaration[M]:
-    path = base / "config" / folder / f"{name}.yaml"
+    path = models.named(base / "config" / folder / f"{name}.yaml", folder.removesuffix("s"))
     source = str(path.relative_to(base))
-    digest = files.sha256(path) if path.is_file() else ""  # before: a change meanwhile shall be seen
+    digest = files.sha256(path)  # before: a change meanwhile shall be seen
     out = Declaration(path, source, models.load(model, path, source), digest)
     document = read(str(path))[0]
     faults = [

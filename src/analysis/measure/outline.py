@@ -35,6 +35,7 @@ _FAMILIES: dict[str, Family] = {
     "": "openmpi",
 }
 _CASE = "${case}"
+_README_NAME = "README.md"
 # What another way to start a known program keeps of its file.
 _KEPT = ("threads", "link_inputs", "forward", "folder")
 _CAMPAIGN = (
@@ -57,7 +58,7 @@ place of `runs/` (docs/campaigns.md).
 _BY_HAND = """\
 title: {title}
 evidence: measured # measured, published, simulated, modelled, reported or synthetic
-hardware: one line that names the CPUs, memory and network of the nodes
+hardware: not described # one line that names the CPUs, memory and network of the nodes
 notes: []
 # Which of this campaign's levels stands for a report's level, and how it differs from it.
 # levels:
@@ -113,9 +114,12 @@ class Outline:
             write_text(path, text)
 
     def remove(self) -> None:
-        """Take the files away again."""
+        """Take the files away again, and the raw folder that was made for one of them."""
         for path in self.files:
             path.unlink()
+            if path.name == _README_NAME:
+                with suppress(OSError):  # there are runs in it
+                    path.parent.rmdir()
 
     def report(self, base: Path) -> str:
         """Name the files that were written and what is left to fill in, a line each."""
@@ -132,7 +136,7 @@ def by_hand(wanted: Wanted, base: Path) -> Outline:
 
 
 def _readme(wanted: Wanted, base: Path) -> dict[Path, str]:
-    return {project.raw(wanted.name, base) / "README.md": _README.format(name=wanted.name)}
+    return {project.raw(wanted.name, base) / _README_NAME: _README.format(name=wanted.name)}
 
 
 def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:

@@ -16,14 +16,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.base.errors import Fault
+from analysis.base.errors import LOST, MAX_FAULTS, Fault
 from analysis.readers.text import integer, number
 from analysis.schema import registry
 
 Parse = Callable[[bytes, str], xr.Dataset]
-
-# A damaged file can be wrong on every line; the reader of a message needs the first few.
-MAX_FAULTS = 50
 
 
 @dataclass
@@ -91,7 +88,7 @@ def csv_rows(text: str, read: Callable[[list[str]], tuple[Any, str, str]], fault
             if not wrong and key in seen:
                 wrong = f"{key} is there twice"
             if wrong:
-                faults.damage(lines.line_num, wrong, "left out; correct the line")
+                faults.damage(lines.line_num, wrong, LOST)
                 continue
             seen.add(key)
             yield row

@@ -18,8 +18,9 @@ import numpy as np
 import xarray as xr
 
 from analysis.base import files
+from analysis.base.errors import MAX_FAULTS
 from analysis.readers import core
-from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
+from analysis.readers.base import Faults, labels, profile_dataset
 from analysis.readers.format import Format
 from analysis.readers.ipm import banner, fast, observations, records, totals
 from analysis.readers.ipm.observations import Observations
