@@ -92,6 +92,43 @@ def test_detect__executions_that_were_appended_to_a_file_are_its_parts(tmp_path:
     assert all(part.complete and part.rows == alone.rows for part in parts)
 
 
+@pytest.mark.parametrize("engine", TEXTS)
+def test_detect__an_output_of_one_execution_is_not_cut(engine: str) -> None:
+    assert len(detect._pieces(TEXTS[engine].encode())) <= 1
+
+
+# As a part of IO500 leaves it (mdtest 3.3).
+STAT = """\
+-- started at 11/12/2019 15:43:54 --
+
+mdtest-3.3.0+dev was launched with 260 total task(s) on 26 node(s)
+Command line used: ./mdtest '-T' '-F' '-P' '-d' './mdt_easy' '-n' '900000' '-u' '-L' '-N' '1'
+260 tasks, 234000000 files
+
+SUMMARY rate: (of 1 iterations)
+   Operation                      Max            Min           Mean        Std Dev
+   ---------                      ---            ---           ----        -------
+   File creation             :          0.000          0.000          0.000          0.000
+   File stat                 :     882768.143     882767.547     882767.892          0.129
+   File read                 :          0.000          0.000          0.000          0.000
+-- finished at 11/12/2019 15:45:41 --
+"""
+
+
+def test_import__a_result_that_has_another_figure_than_usual_is_another_application(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "stat.txt").write_text(STAT)
+    (tmp_path / "tree" / "all.txt").write_text(TEXTS["mdtest"])
+    found = imported(tmp_path / "tree").values()
+    assert {one["application"] for one in found} == {"mdtest", "mdtest-file-stat"}
+    (stat,) = (one for one in found if one["application"] == "mdtest-file-stat")
+    assert (stat["end"] - stat["start"], stat["nodes"], stat["ranks"]) == (107, 26, 260)
+    declared = (project / "config" / "applications" / "mdtest-file-stat.yaml").read_text()
+    assert 'figure_of_merit: "File stat"\nunit: "1/s"\nhigher_is_better: true' in declared
+
+
 @pytest.mark.parametrize("head", ["", "# nccl-tests version 2.17.6\n# Collective test starting: {test}\n"])
 def test_detect__each_test_of_nccl_has_its_own_problem_and_ranks(tmp_path: Path, head: str) -> None:
     body = TEXTS["nccl"][TEXTS["nccl"].index("# nThread") :].partition("#\n# Collective test concluded")[0]

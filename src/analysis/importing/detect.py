@@ -68,6 +68,7 @@ _STARTS = (
     rf"^(?:Run b|B)egan *: +{_DAY}",  # IOR
     rf"^Current time \(\d+\) is {_DAY}",  # HPCC
     rf"^ +date += +{_DAY}",  # NWChem
+    r"^ Run started: +([A-Z][a-z]{2}, \d+ [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [-+]\d{4})",  # CASTEP
     r"^-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # mdtest
     r"PROGRAM STARTED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",  # CP2K
     r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM

@@ -42,7 +42,7 @@ _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
 _OF_PARTITION = tuple(
     one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "cluster"
 )
-_TIMES = {"s", "sec", "secs", "second", "seconds", "ms", "us", "ns", "min", "h"}
+_TIMES = {"s", "sec", "secs", "second", "seconds", "ms", "us", "usec", "ns", "min", "h"}
 
 
 class DocumentCase(NamedTuple):
@@ -107,7 +107,7 @@ def _moment(text: str) -> float | None:
         return None
 
 
-def _figure(name: str, unit: str, higher: bool | None = None) -> Facts:
+def figure(name: str, unit: str, higher: bool | None = None) -> Facts:
     """Return the figure of merit of a case: larger is better, unless it is a time or the tool differs."""
     higher = unit.strip().lower() not in _TIMES if higher is None else higher
     return {"figure": {"figure_of_merit": name, "unit": unit, "higher_is_better": higher}}
@@ -129,9 +129,9 @@ def _of_reframe(text: str) -> Iterator[DocumentCase]:
             for name, entry in (test.get("perfvalues") or {}).items():
                 low, high, unit = entry[2:5]
                 better = None if (low is None) == (high is None) else high is None
-                facts.setdefault("figure", _figure(name.rpartition(":")[2], unit or "", better)["figure"])
+                facts.setdefault("figure", figure(name.rpartition(":")[2], unit or "", better)["figure"])
             for entry in test.get("perfvars") or []:
-                facts.setdefault("figure", _figure(entry["name"], entry.get("unit") or "")["figure"])
+                facts.setdefault("figure", figure(entry["name"], entry.get("unit") or "")["figure"])
             yield DocumentCase(json.dumps(alone).encode(), _with_parameters(test, facts), json.dumps(test))
 
 
@@ -171,7 +171,7 @@ def _of_reframe_log(text: str) -> Iterator[DocumentCase]:
             values = [name for name in heads if name.endswith("_value") and is_number(row[name])]
             if values:
                 name = values[0].removesuffix("_value")
-                facts |= _figure(name, row.get(f"{name}_unit", ""))
+                facts |= figure(name, row.get(f"{name}_unit", ""))
             yield DocumentCase(f"{head}\n{line}\n".encode(), _with_parameters(row, facts), f"{head}\n{line}")
 
 
@@ -184,7 +184,7 @@ def _of_plain_log(text: str) -> Iterator[DocumentCase]:
     for each in lines.values():
         line, found = each[0]
         facts = _of_line(line, found)
-        facts |= _figure(found["name"], found["unit"] or found["last"] or "")
+        facts |= figure(found["name"], found["unit"] or found["last"] or "")
         content = "".join(f"{one}\n" for one, _ in each)
         yield DocumentCase(content.encode(), facts, content)
 
@@ -242,7 +242,7 @@ def _of_ramble(text: str) -> Iterator[DocumentCase]:
                 name = fom["name"] if where in ("null", "") else f"{where}: {fom['name']}"
                 kind = fom.get("fom_type") if isinstance(fom.get("fom_type"), dict) else {}
                 better = {"HIGHER": True, "LOWER": False}.get(str(kind.get("better_direction")))
-                facts |= _figure(name, fom.get("units") or "", better)
+                facts |= figure(name, fom.get("units") or "", better)
                 break
         if "application" not in facts and foms:
             facts["application"] = str(foms[0][1].get("origin") or "ramble")
@@ -275,7 +275,7 @@ def _of_hpcbench(text: str) -> Iterator[DocumentCase]:
     )
     version = hpcbench.part(content, "run", "Gromacs info").get("GROMACSversion")
     facts |= {"version": str(version)} if version else {}
-    yield DocumentCase(text.encode(), facts | _figure("ns/day", "ns/day"), text)
+    yield DocumentCase(text.encode(), facts | figure("ns/day", "ns/day"), text)
 
 
 def _of_jube(text: str) -> Iterator[DocumentCase]:
@@ -297,7 +297,7 @@ def _of_jube(text: str) -> Iterator[DocumentCase]:
         units = [(name, cell) for name, cell in row.items() if "[" in name and is_number(cell)]
         for name, _ in (units or figures)[:1]:
             bare, _, unit = name.partition("[")
-            facts |= _figure(bare.strip(), unit.rstrip("]"))
+            facts |= figure(bare.strip(), unit.rstrip("]"))
         generic = title.lower() in ("", "result", "results", "table", "result_table")
         facts.setdefault("application", "jube" if generic else title.lower())
         own = "\n".join([*lines[:top], line, ""])

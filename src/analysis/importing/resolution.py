@@ -161,6 +161,8 @@ def _from_files(
     of_others = {name for engine, name in by_engine.items() if engine != run.engine}
     if run.part is not None and run.part.content and draft.application in of_others:
         draft.application += f"-{run.engine}"  # another reader's result is another application
+    elif run.part is not None and not run.part.content and (own := draft.value("figure")):
+        draft.application += f"-{'-'.join(re.findall('[a-z0-9]+', own['figure_of_merit'].lower()))}"
     return draft
 
 

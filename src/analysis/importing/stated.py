@@ -11,6 +11,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
+from analysis.importing.documents import figure
 from analysis.schema.registry import blank
 
 # As IPM 2 prints times, IPM 0.9x, and mpiP as its reader gives them.
@@ -57,9 +58,19 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         if moment in ds and not ds[moment].dims and not np.isnat(ds[moment].values):
             facts[name] = seconds(ds[moment].values)
     facts["figures"] = _figures(ds)
+    facts |= _own_figure(ds, readers.row(engine).figure_of_merit)
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
         facts["pair"] = True  # these run between two ranks, and do not print it
     return facts
+
+
+def _own_figure(ds: xr.Dataset, usual: str) -> dict[str, Any]:
+    """Return the main figure of a result that has not the usual one: of a part of IO500 that only reads."""
+    main = str(ds.attrs.get("main", usual))
+    if ds.attrs["kind"] != "merits" or main == usual or usual in ds["merit"].values:
+        return {}
+    units = {str(unit) for unit in ds["unit"].values[ds["merit"].values == main]}
+    return figure(main, units.pop()) if len(units) == 1 else {}
 
 
 def _figures(ds: xr.Dataset) -> dict[str, float]:

@@ -69,7 +69,8 @@ FORMAT = TextFormat(
         Merit("write", _REPEAT.format("write"), "MiB/s"),
         Merit("read", _REPEAT.format("read"), "MiB/s"),
     ),
-    figure_of_merit="Max Write", unit="MiB/sec", closing=r"^(?:Finished *:|Run finished:)",
+    figure_of_merit="Max Write", unit="MiB/sec", main=("Max Write", "Max Read"),
+    closing=r"^(?:Finished *:|Run finished:)",
     closed_by="'Finished'", opening=_MARK,
     facts={
         "version": r"^IOR-(\S+): MPI Coordinated Test",
@@ -83,7 +84,7 @@ FORMAT = TextFormat(
 )  # fmt: skip
 # As a part of IO500 it ends with its row.
 _LAST = rf"(?:{_REPEAT.format('(?:write|read)')})\n"
-_WITHIN = replace(FORMAT, closing=_LAST)
+_WITHIN = replace(FORMAT, closing=_LAST, main=("Max Write", "write", "read"))
 _IO500 = b"-O stoneWallingStatusFile="
 
 

@@ -52,7 +52,8 @@ def _finish(output: Output) -> None:
 
 FORMAT = TextFormat(
     engine="mdtest", tool="mdtest", marks=((b"mdtest-", b"was launched with"),), near=r"(?i)\bmdtest\b",
-    first_line=r"^-- started at|^mdtest-\d[^\n]*was launched", opening=_LAUNCHED,
+    first_line=r"^(?:-- started at[^\n]*\n\n)?mdtest-\d[^\n]*was launched", opening=_LAUNCHED,
+    main=("File creation", "File stat", "File read", "File removal"),
     closing=r"^-- finished at", closed_by="'-- finished at'",
     facts={
         "version": r"^mdtest-(\S+) was launched",
