@@ -147,6 +147,68 @@ def test_bound__only_where_mpi_is_what_the_factor_moves(tmp_path: Path) -> None:
     assert (got.bound, got.verdict) == (None, "holds in direction, smaller")
 
 
+def told_with(
+    folder: Path,
+    effect: str,
+    value: float,
+    fast: tuple[float, ...] = (10.0,) * 6,
+    slow: tuple[float, ...] = (20.0,) * 6,
+) -> Verdict:
+    stands = {"interconnect": {"slow": StandIn.model_validate(
+        {"is": "slow", "distance": "analogue", "differs": "a faster string", "effect": effect}, strict=True
+    )}}  # fmt: skip
+    sides = (("fast", fast), ("slow", slow))
+    rows = [row for link, of in sides for row in repeats(of, interconnect=link, profiler="none")]
+    return told(folder, replace(campaign(rows), stand_ins=stands), value=value)
+
+
+@pytest.mark.parametrize(
+    ("effect", "value", "word"),
+    [
+        # The slow link is twice as slow: short of 3 times, and more than 1.5.
+        ("", 3, "an analogue shows the direction, smaller"),
+        ("smaller", 3, "an analogue shows the direction"),
+        ("larger", 3, "an analogue shows the direction, smaller"),
+        ("smaller", 1.5, "an analogue shows it"),
+    ],
+)
+def test_effect__of_a_substitute_is_no_size_of_the_claim(
+    tmp_path: Path, effect: str, value: float, word: str
+) -> None:
+    got = told_with(tmp_path, effect, value)
+    assert got.verdict == word
+    alone = "the interconnect of these runs alone would make it smaller"
+    assert got.reason.endswith(alone) == (word == "an analogue shows the direction")
+
+
+@pytest.mark.parametrize(
+    ("effect", "word"), [("", "an analogue does not show it"), ("smaller", "cannot tell")]
+)
+def test_effect__rules_no_claim_out(tmp_path: Path, effect: str, word: str) -> None:
+    alike = (20.0, 20.1, 19.9, 20.2, 19.8, 20.0)
+    assert told_with(tmp_path, effect, 3, alike, alike).verdict == word
+    # An effect that is turned round is no weaker one.
+    turned = told_with(tmp_path, effect, 3, (20.0,) * 6, (10.0,) * 6)
+    assert turned.verdict == "an analogue does not show it"
+
+
+def test_distance__a_range_of_nodes_that_the_runs_do_not_reach(tmp_path: Path) -> None:
+    text = (
+        "quantity: trend\nvariable: elapsed\nabout: machine\n"
+        "compare: { factor: nodes, order: { min: 1, max: 32 }, varying: [ranks] }\n"
+        "expect: { relation: falling }\n"
+    )
+    for last, factors in ((16, {"nodes": "scaled"}), (32, {})):
+        rows = [row for n in (4, 8, last) for row in repeats([100.0 / n] * 6, nodes=n, ranks=n)]
+        got = verdict(claim(tmp_path, text), campaign(rows))
+        assert away(got) == factors
+    rows = [row for n in (4, 8, 16) for row in repeats([100.0 / n] * 6, nodes=n, ranks=n)]
+    (short,) = verdict(claim(tmp_path, text), campaign(rows)).distances
+    assert (short["wanted"], short["found"], short["why"]) == (
+        "up to 32 nodes", "up to 16 nodes", "the runs end before"
+    )  # fmt: skip
+
+
 def test_worst__no_condition_is_no_distance() -> None:
     far = [LevelDistance("nodes", "1", "2", one, "") for one in ("same", "analogue", "scaled")]
     assert [worst(far[:n]) for n in range(4)] == ["same", "same", "analogue", "analogue"]

@@ -81,6 +81,7 @@ def test_evaluate__a_level_that_stands_for_two_must_hold_for_both(base: Path) ->
         "found": "open",
         "distance": "scaled",
         "why": "a link without a name",
+        "effect": "",
     }
     assert (got.estimate_text, got.expected_text) == ("4× (exact)", "about 3× (± 10 %)")
     assert (got.expected_low, got.expected_high) == (2.7, 3.3)

@@ -66,8 +66,8 @@ def test_evaluate__links_of_ls_dyna_by_hand(told: dict[str, Verdict]) -> None:
     assert leads == [pytest.approx(one, abs=5e-4) for one in (1.3405, 1.6526, 1.0105, 1.506)]
     one = told["lsdyna2014-ic-fdr-over-1gbe-7x"]
     assert one.estimate == pytest.approx(median(leads))
-    # Single runs: the word is of the four cells, and never a full one.
-    assert (one.distance, one.verdict) == ("scaled", "direction agrees, order of runs not known, smaller")
+    # Single runs: the word is of the four cells, and never a full one. 3 to 12 nodes rule out no 7 on 32.
+    assert (one.distance, one.verdict) == ("scaled", "direction agrees, order of runs not known")
     less = [100 * (1 - 1 / lead) for lead in leads]
     assert told["lsdyna2009-ic-3vc-gige-55pct-24n"].estimate == pytest.approx(max(less))  # "up to"
     growing = told["lsdyna2014-ic-fdr-superior-scalability"]

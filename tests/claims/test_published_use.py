@@ -113,11 +113,13 @@ def _pages(campaign: Campaign) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _drawn(campaign: Campaign) -> set[str]:
-    """Return the runs of a table of runs that a page of scaling draws, by its parameters."""
+    """Return the runs of a table of runs that a page draws along nodes or cases, by its parameters."""
     found: set[str] = set()
     for page in (one for one in CONFIG["pages"] if one.get("campaign") == campaign.name):
-        if page["notebook"].endswith("scaling.ipynb"):
-            given = _parameters(page["notebook"]) | page.get("parameters", {})
+        given = _parameters(page["notebook"]) | page.get("parameters", {})
+        if given.get("along") == "case":
+            found |= set(measured(campaign, given["variable"], given["select"])["run"])
+        elif page["notebook"].endswith("scaling.ipynb"):
             found |= set(measured(campaign, "application_time", given["select"])["run"])
     return found
 

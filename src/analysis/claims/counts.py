@@ -18,7 +18,7 @@ class Counts:
     `claims` are those that are not looked up: each of them has a word of measured or published runs at its
     nearest distance (`same`, `scaled`, `analogue`), or none. `contradicted` are claims, of any evidence else,
     that their report's own figures contradict. `sets` counts the distinct sets of runs behind the words, of
-    all distances; several claims may share one.
+    all distances; several claims may share one. `nested` of them are part of another one.
     """
 
     claims: int
@@ -29,6 +29,7 @@ class Counts:
     analogue: int
     contradicted: int
     sets: int
+    nested: int
 
     def as_dict(self) -> dict[str, int]:
         """Return the numbers by their names."""
@@ -45,13 +46,15 @@ def counts(verdicts: Iterable[Verdict], reports: Sequence[Report]) -> Counts:
     for one in worded:
         nearest[one.claim] = min(nearest.get(one.claim, _NEAR[-1]), one.distance, key=_NEAR.index)
     at = list(nearest.values())
+    sets = {(one.campaign, frozenset(one.runs)) for one in worded}
     return Counts(
         claims=len(plain),
         looked_up=len(asked) - len(plain),
         worded=len(nearest),
         **{name: at.count(name) for name in _NEAR},
         contradicted=len({one.claim for one in found if one.verdict == "inconsistent"}),
-        sets=len({(one.campaign, frozenset(one.runs)) for one in worded}),
+        sets=len(sets),
+        nested=sum(any(a == b and part < whole for b, whole in sets) for a, part in sets),
     )
 
 

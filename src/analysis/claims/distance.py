@@ -40,13 +40,17 @@ _OF_MPI = ("interconnect", "mpi", "tuning")
 
 @dataclass(frozen=True, slots=True)
 class LevelDistance:
-    """The distance in one factor: what the claim names, what the runs had, and the reason."""
+    """The distance in one factor: what the claim names, what the runs had, and the reason.
+
+    `effect` is what that alone does to the claimed value, ``smaller`` or ``larger``, where it is declared.
+    """
 
     factor: str
     wanted: str
     found: str
     distance: str
     why: str = ""
+    effect: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +71,25 @@ class _Level:
 
     def distance(self, campaign: Campaign) -> LevelDistance:
         """Return how far the two are from each other; `NotCoveredError` if this is not declared."""
-        distance, why = self._declared(campaign)
+        distance, why, effect = self._declared(campaign)
         found = own_name(campaign, self.factor, self.own) if is_known(self.own) else NOT_KNOWN
         wanted = _spelt(self.wanted)
         if self.factor == "application":
             wanted, found = campaign.application_name(wanted), campaign.application_name(found)
-        return LevelDistance(self.factor, wanted, found, distance, why)
+        return LevelDistance(self.factor, wanted, found, distance, why, effect)
 
-    def _declared(self, campaign: Campaign) -> tuple[str, str]:
+    def _declared(self, campaign: Campaign) -> tuple[str, str, str]:
         stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))
         if stand_in is not None and self.own in one_or_more(stand_in.is_):
-            return stand_in.distance, stand_in.differs
+            return stand_in.distance, stand_in.differs, stand_in.effect
         if self.wanted == NOT_STATED:
-            return "scaled", "the report does not state it"
+            return "scaled", "the report does not state it", ""
         if self.named:
-            return "same", ""
+            return "same", "", ""
         if declared := campaign.apart.get(self.factor):
-            return declared.distance, declared.why
+            return declared.distance, declared.why, declared.effect
         if self.factor in _COUNTS and is_known(self.own):
-            return "scaled", ""
+            return "scaled", "", ""
         name = self.factor.replace("_", " ")
         raise NotCoveredError(
             f"nothing declares how far {name} {_spelt(self.own) or 'unknown'} of {campaign.name} is from "
@@ -102,6 +106,7 @@ def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> lis
     runs = campaign.runs[campaign.runs["run"].isin(named)]
     out = [_farthest(pairs) for pairs in _compared(claim, campaign, runs)]
     counted = _OF_SOFTWARE if claim.about == "software" else _ASKED
+    out.append(_reach(claim, campaign, runs))
     conditions = _conditions(claim)
     for factor in (one for one in counted if one in conditions):
         wanted = one_or_more(conditions[factor])
@@ -141,6 +146,21 @@ def _compared(claim: Claim, campaign: Campaign, runs: pd.DataFrame) -> Iterator[
         yield pairs
 
 
+def _reach(claim: Claim, campaign: Campaign, runs: pd.DataFrame) -> LevelDistance | None:
+    """Compare the end of the range of a trend with how far the runs go; None if they reach it.
+
+    Where scaling stops is a level that the runs reach or do not: the range is where it is looked for.
+    """
+    compare = claim.question.compare
+    if compare is None or compare.span is None or claim.question.quantity != "trend" or runs.empty:
+        return None
+    last, end = float(runs[compare.factor].max()), compare.span[1]
+    if last >= end:
+        return None
+    wanted, found = (own_name(campaign, compare.factor, one) for one in (end, last))
+    return LevelDistance(compare.factor, f"up to {wanted}", f"up to {found}", "scaled", "the runs end before")
+
+
 def _nearest(factor: str, own: Level, wanted: Sequence[Any], campaign: Campaign) -> LevelDistance:
     """Compare a run's level with the nearest of those that a claim allows."""
     found = []
@@ -164,6 +184,7 @@ def _farthest(found: Iterable[LevelDistance]) -> LevelDistance | None:
         wanted=_each(one.wanted for one in far),
         found=_each(one.found for one in far),
         why=_each((one.why for one in far), "; "),
+        effect=_each(one.effect for one in far),
     )
 
 

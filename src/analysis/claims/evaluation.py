@@ -13,7 +13,15 @@ from analysis.claims import bands, distance, simulated
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.rules import FAILS, HOLDS, UNKNOWN, band, estimate_text, unit_of
 from analysis.claims.verdict import Verdict, finite
-from analysis.claims.verdicts import AGREES, NOT_TESTED, SOURCE_KINDS, described, resolve, words
+from analysis.claims.verdicts import (
+    AGREES,
+    NOT_TESTED,
+    SOURCE_KINDS,
+    described,
+    explained,
+    resolve,
+    words,
+)
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.matched import EXTREMES
@@ -93,7 +101,7 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     except NotCoveredError as gap:
         reason = _with_doubts(str(gap), claim, campaign)
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), reason, [])
-    resolved = resolve(claim, found)
+    resolved = explained(claim, resolve(claim, found), apart)
     resolved = replace(resolved, reason=_with_doubts(resolved.reason, claim, campaign))
     ordered = [resolved.finding, *resolved.others]
     if campaign.evidence == "synthetic":
@@ -211,10 +219,14 @@ def _record(
 
 
 def _sentence(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> str:
-    """Word what was found: of the largest or the least of several strata that one alone."""
+    """Word what was found: of the largest or the least of several strata that one alone.
+
+    So is a scale that stops late where the claim is that it stops early: the earliest one decides nothing.
+    """
     if not found:
         return ""
-    asked, extreme = claim.question, claim.question.aggregate in ("max", "min")
+    late = claim.question.quantity == "saturation" and claim.expect.relation == "at-most"
+    asked, extreme = claim.question, late or claim.question.aggregate in ("max", "min")
     if extreme and len(found) == 1 and not found[0].estimate.half_open:  # the only one is no "up to"
         asked = replace(asked, aggregate="all")
     return Statement(asked, found[:1] if extreme else found, campaign, unit_of(claim)).sentence

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from analysis.base.words import FULL, attached, general, in_order, number, percent, stop
 from analysis.claims.model import Claim
 from analysis.estimates.family import among
-from analysis.estimates.finding import LIMITED, Finding, directed
+from analysis.estimates.finding import LIMITED, RULED_OUT, Finding, directed
 from analysis.estimates.quantities import QUANTITIES
 from analysis.estimates.ratios import in_margin
 from analysis.estimates.spelling import untold
@@ -42,6 +42,8 @@ DIRECTION_LARGER = f"{DIRECTION}, larger"
 DIRECTION_OPEN = f"{DIRECTION}, size open"
 FAILS = "does not hold"
 UNKNOWN = "cannot tell"
+_SIZED = ("speedup", "gain", "reduction", "interaction", "cost", "efficiency", "level", "saturation")
+_AGAINST = tuple(disagrees for _, _, disagrees in LIMITED.values())
 # A verdict in the words of measured evidence, and the reason in a few words.
 Judgement = tuple[str, str]
 # What agrees with a claim on the axis of its quantity, None where there is no end or no axis.
@@ -145,6 +147,22 @@ def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
     if short:
         return FAILS, "no clear effect, and one of the claimed size is ruled out"
     return UNKNOWN, "the interval leaves both no effect and the claimed one open"
+
+
+def way(claim: Claim, finding: Finding, word: str) -> str:
+    """Say on which side of the claim a word puts the value, ``smaller`` or ``larger``; empty if on none.
+
+    An effect that goes the other way is on none: no substitute that weakens it turns it round.
+    """
+    for size in RULED_OUT:
+        if word.endswith(size):
+            return size.removeprefix(", ")
+    if word not in (FAILS, *_AGAINST) or claim.question.quantity not in _SIZED:
+        return ""
+    neutral, estimate, (low, high) = _neutral(claim), finding.estimate, claim.expect.band
+    if neutral is not None:
+        return "smaller" if estimate.low <= neutral <= estimate.high else ""
+    return "smaller" if estimate.high < low else "larger" if estimate.low > high else ""
 
 
 def _judge_level(claim: Claim, finding: Finding) -> Judgement:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.claims.distance import LOOK_UP, OUT_OF_REACH
+from analysis.claims.distance import LOOK_UP, OUT_OF_REACH, LevelDistance
 from analysis.claims.model import Claim, Report
 from analysis.claims.rules import (
     DIRECTION,
@@ -22,6 +22,7 @@ from analysis.claims.rules import (
     expected_text,
     judge,
     p_value,
+    way,
 )
 from analysis.estimates.family import among, extreme, rank
 from analysis.estimates.finding import LIMITED, RULED_OUT, Finding, directed
@@ -90,6 +91,25 @@ def resolve(claim: Claim, found: Sequence[Finding], *, tested: bool = True) -> R
         reason += f" ({agree} of {len(found)} comparisons say so)"
     others = tuple(one for one in every if one is not firsts[chosen])
     return Resolution(word, reason, _p(claim, judged, chosen) if tested else None, finding, others)
+
+
+def explained(claim: Claim, resolved: Resolution, apart: Sequence[LevelDistance]) -> Resolution:
+    """Take the size out of a word where a substitute alone makes the value so much smaller or larger.
+
+    The direction stays. Without one, the claim cannot be ruled out by that: the word is "cannot tell".
+    """
+    found = way(claim, resolved.finding, resolved.word)
+    causes = [one for one in apart if found and found in one.effect.split(", ")]
+    if not causes:
+        return resolved
+    word = resolved.word.removesuffix(f", {found}")
+    if word == DIRECTION:
+        word = DIRECTION_OPEN
+    names = " and ".join(one.factor.replace("_", " ") for one in causes)
+    reason = f"{resolved.reason}; the {names} of these runs alone would make it {found}"
+    if word != resolved.word:
+        return replace(resolved, word=word, reason=reason)
+    return replace(resolved, word=UNKNOWN, reason=reason, p=None if resolved.p is None else 1.0)
 
 
 def _stopping(claim: Claim, found: Sequence[Finding]) -> list[Finding]:

@@ -17,6 +17,16 @@ Levels = Level | Annotated[list[Level], Field(min_length=1)]
 Distance = Literal["same", "scaled", "analogue"]
 
 
+# What a substitute does by itself to a value: a size that it explains is no size of the claim's.
+Effect = Annotated[
+    Literal["", "smaller", "larger"],
+    Field(
+        description="what the substitute alone does to the claimed value; a verdict then does not say that "
+        "the value is smaller, or larger, or ruled out for that"
+    ),
+]
+
+
 class StandIn(Model):
     """The campaign's level, or levels, that stand for a level of the reports."""
 
@@ -29,6 +39,7 @@ class StandIn(Model):
         "analogue: something else, used as a substitute",
     )
     differs: str = Field("", description="how it differs from the report's level")
+    effect: Effect = ""
 
 
 class FactorDistance(Model):
@@ -38,6 +49,7 @@ class FactorDistance(Model):
     why: Annotated[str, StringConstraints(min_length=3)] = Field(
         description="what the campaign has, and why it may be used for another level"
     )
+    effect: Effect = ""
 
 
 Aparts = Annotated[
