@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
-from analysis.decks import facts
+from analysis.decks import content, facts
 from analysis.decks.content import MOST, deck
 from analysis.decks.slide import BESIDE, HEAD, Deck, head, pages
 from analysis.estimates.campaign import Campaign, load_campaign
@@ -49,6 +49,16 @@ def test_deck__has_the_order_of_the_reports() -> None:
     kinds = list(dict.fromkeys(slide.kind for slide in slides))
     assert kinds == ["title", "facts", "question", "summary", "list", "method"]
     assert {slide.label for slide in slides} == {"measured"}
+
+
+def test_deck__names_unknown_nodes_where_nothing_can_be_compared_for_want_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(content, "conclusions", lambda *_, **__: [])
+    rows = [{**one, "nodes": -1, "ranks_per_node": -1} for one in repeats([1.0] * 6, mpi="a")]
+    apart = hand([{**row, "ranks": 2 + at % 2} for at, row in enumerate(rows)])
+    cause = "Nothing can be compared: runs differ in their ranks, and the nodes of none are known"
+    assert cause in deck(apart).slides[0].bullets
 
 
 def test_deck__an_order_that_comparisons_say_already_is_in_the_appendix() -> None:

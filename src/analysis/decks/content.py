@@ -21,7 +21,7 @@ from analysis.findings.conclusion import (
     Conclusion,
 )
 from analysis.findings.history import FEWEST, CellHistory, ChangePoint, over_time
-from analysis.findings.plans import NOTHING
+from analysis.findings.plans import nothing
 from analysis.findings.search import LIMIT, conclusions
 from analysis.pages import history
 
@@ -51,7 +51,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     title = title or campaign.title or campaign.name
     last: list[Conclusion] = []
     first, end = facts.dates(campaign.runs)
-    slides = list(facts.opening(campaign, title, _counts(sure, found)))
+    slides = list(facts.opening(campaign, title, _counts(sure, found, campaign)))
     # Where nothing is concluded, what was seen is given, and the slides say so.
     chosen = sure or [one for one in found if one.word in _SEEN]
     last += (repeated := _repeated(chosen))
@@ -88,7 +88,7 @@ def _repeated(found: Sequence[Conclusion]) -> list[Conclusion]:
     ]
 
 
-def _counts(sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> str:
+def _counts(sure: Sequence[Conclusion], found: Sequence[Conclusion], campaign: Campaign) -> str:
     """Say for the title how many conclusions there are."""
     if sure:
         compared = sum(one.word != IS for one in sure)
@@ -98,7 +98,7 @@ def _counts(sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> str:
             return f"No conclusion: what was seen {why}"
     if found:
         return "No conclusion: what was seen is not clear"
-    return NOTHING
+    return nothing(campaign).partition(";")[0]
 
 
 def _topic(
