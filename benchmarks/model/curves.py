@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -36,14 +36,15 @@ COMPARED = ("low", "predicted", "high", "measured", "error")
 
 
 class PublishedCurve(Model):
-    """A curve of explicit stencils that no campaign has: ``config/model/validation.yaml``."""
+    """A curve that no campaign has: ``config/model/validation.yaml``."""
 
     name: str
+    code: Literal["stencil", "openfoam"] = Field("stencil", description="explicit stencils, or OpenFOAM")
     link: str
-    points: Annotated[int, Field(ge=1)] = Field(description="of the grid")
+    points: Annotated[int, Field(ge=1)] = Field(description="of the grid, or cells of the mesh")
     ranks_per_node: Annotated[int, Field(ge=1)]
     seconds: dict[int, Positive] = Field(
-        description="number of nodes -> s of a step, median where several ran"
+        description="number of nodes -> s of a step or a run, median where several ran"
     )
     source: str
 
@@ -168,15 +169,19 @@ _STENCIL = Structure.model_validate(
 
 
 def published(one: PublishedCurve, inputs: Inputs, draws: Draws) -> Curve:
-    """Return a curve of explicit stencils: the work of the fewest nodes, shared, and a step's messages."""
+    """Return a curve: the work of the fewest nodes, shared, and a step's messages."""
     network, few, each = Network.drawn(inputs, draws, one.link), min(one.seconds), one.ranks_per_node
+    kind = TCP if inputs.links[one.link].kind == TCP else RDMA
+    if one.code == "openfoam":
+        ranks = {n: n * each for n in one.seconds}
+        predicted = _steps(inputs, draws, one.link, one.points, one.seconds, ranks)
+        return Curve(one.name, one.link, kind, one.seconds, predicted)
     messages = {
         n: network.step(of_structure(_STENCIL, draws, one.points, n, each), n, each) * (n > 1)
         for n in one.seconds
     }
     work = one.seconds[few] - messages[few]
     predicted = {n: work * few / n + messages[n] for n in one.seconds}
-    kind = TCP if inputs.links[one.link].kind == TCP else RDMA
     return Curve(one.name, one.link, kind, one.seconds, predicted)
 
 
