@@ -84,7 +84,13 @@ def look(folder: Path, name: str, text: str) -> detect.Observation:
     return detect.detect(File(path, name, len(text)))
 
 
-@pytest.mark.parametrize("engine", ["nccl", "hpl_mxp", "nwchem", "kripke", "laghos", "minife", "quicksilver"])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        *("nccl", "hpl_mxp", "nwchem", "kripke", "laghos", "minife", "quicksilver"),
+        *("vasp", "perftest", "fio"),
+    ],
+)
 def test_detect__executions_that_were_appended_to_a_file_are_its_parts(tmp_path: Path, engine: str) -> None:
     (alone,) = look(tmp_path, "one.out", TEXTS[engine]).parts
     parts = look(tmp_path, "two.out", "first\n" + TEXTS[engine] + "second\n" + TEXTS[engine]).parts

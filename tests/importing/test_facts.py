@@ -750,3 +750,17 @@ def test_quantum_espresso__states_its_problem_and_its_date() -> None:
     assert readers.problem(ds) == "atoms=32 electrons=192.20 cutoff=90.0000 kpoints=40 volume=2500.5000"
     wanted = datetime(2022, 1, 18, 18, 9, 56, tzinfo=UTC).timestamp()
     assert detect.printed_dates(text.encode()) == {"date": wanted}
+
+
+def test_verify__runs_of_others_may_differ_in_version_and_begin_in_any_order(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """Names have the time at which a job was submitted, and queues let them begin later."""
+    (tmp_path / "tree").mkdir()
+    for at in range(9):
+        text = TEXTS["gromacs"].replace("10:00:00", f"10:{(at + 5) % 9:02}:00")
+        text = text.replace("120.002", f"{120 + at / 100:.3f}").replace("7680.128", f"{7680 + 0.64 * at:.3f}")
+        text = text.replace("10:02:00", f"10:{(at + 5) % 9 + 2:02}:00")
+        text = text.replace("2021.1", "2018.1") if at == 8 else text
+        (tmp_path / "tree" / f"md_2026030109{at}0.log").write_text(text)
+    assert len(imported(tmp_path / "tree")) == 9

@@ -111,6 +111,19 @@ def test_fio__json_and_terse_read_alike_and_a_wrong_rate_is_named() -> None:
     assert bool(failed.valid) is False
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        " Each process may use up to 2 threads.",  # 18.1
+        "Each process may be using 2 threads",
+        " Each process using 2 threads",
+    ],
+)
+def test_castep__threads_in_the_words_of_each_release(line: str) -> None:
+    after = "over   64 processes.\n"
+    assert int(read("castep", TEXTS["castep"].replace(after, f"{after}\n{line}\n"))["threads"]) == 2
+
+
 def test_mlperf__states_its_nodes_and_ranks() -> None:
     entry = TEXTS["mlperf"].partition("\n")[0]
     more = "".join(

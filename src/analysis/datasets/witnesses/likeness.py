@@ -262,8 +262,10 @@ _STATES = ("problem", "version", "threads")
 @witness("problem and version of an output", "those of its repeats")
 def other_problems(case: Hearing) -> Iterator[Fault]:
     """Find outputs of another problem or version than those of the other runs of their case."""
+    # Those of imported runs are what their outputs state: no one decided that they be the same.
+    runs = [run for run in case.ended if run.row["case"] and IMPORTED not in run.extra]
     for name in _STATES:
-        for cell in case.cells([run for run in case.ended if run.row["case"]], *_STATES, "local_size"):
+        for cell in case.cells(runs, *_STATES, "local_size"):
             levels: Mapping[str, list[Testimony]] = _by(cell, name)
             if len(levels) < 2:
                 continue

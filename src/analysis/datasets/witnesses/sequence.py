@@ -176,7 +176,8 @@ def order_and_start(case: Hearing) -> Iterator[Fault]:
     Where no name is known and some were, the runs that share a job are compared with each other.
     """
     wrong = wrong_clocks(case)
-    runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated and run.account not in wrong]
+    own = [run for run in case.runs if IMPORTED not in run.extra]  # of others it is that of times in names
+    runs = [run for run in own if run.row["order"] >= 0 and run.dated and run.account not in wrong]
     runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
     for run, other in _out_of_turn(*_of_one_start(case, runs)) or _out_of_turn(*_sharing(runs)):
         began, before = (str(one.row["start"].astype("datetime64[s]")) for one in (run, other))
@@ -208,7 +209,8 @@ def _sharing(runs: Sequence[Testimony]) -> Iterator[list[Testimony]]:
 @witness("number of a job", "start")
 def jobs_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job has a number that others began with long before or after."""
-    late, wrong = waits(case), wrong_clocks(case)  # a job may have waited while later ones ran
+    # A job may have waited while later ones ran; in the queues of others each waits for nodes of its own.
+    late, wrong = waits(case), wrong_clocks(case)
     # A job of several runs was started again, or all of them share its number.
     shares = Counter(run.job for run in case.runs)
     for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
@@ -216,7 +218,7 @@ def jobs_and_start(case: Hearing) -> Iterator[Fault]:
             run
             for run in case.runs
             if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated and not run.restarted
-            if run.job not in wrong and shares[run.job] == 1
+            if run.job not in wrong and shares[run.job] == 1 and IMPORTED not in run.extra
         ]
         runs.sort(key=lambda run: int(run.job))
         for run, other in _out_of_turn(runs, slack=_LAUNCH if _overlap(runs) else _TURN):

@@ -17,7 +17,8 @@ FORMAT = TextFormat(
     facts={
         "version": r"CASTEP version (\d+(?:\.\w+)*)",
         "ranks": r"^ ?Calculation parallelised over +(\d+) processes",
-        "threads": r"^ ?Each process (?:may be )?(?:using|parallelised over) +(\d+) threads",
+        "threads": r"^ ?Each process (?:may (?:be using|use up to)|using|(?:may be )?parallelised over)"
+        r" +(\d+) threads",
         "ions": r"^ +Total number of ions in cell = +(\d+)",
         "cutoff": r"^ +plane wave basis set cut-off +: +(\S+)",
         "electrons": r"^ +number of +electrons +: +(\S+)",

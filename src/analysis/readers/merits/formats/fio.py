@@ -13,7 +13,7 @@ from analysis.readers.text import contains, number
 
 FORMAT = Format(
     engine="fio", kind="merits", tool="fio", marks=((b'"fio version"', b'"jobs"'), (b";fio-",)),
-    near=r"\bfio\b", figure_of_merit="write", unit="B/s",
+    near=r"\bfio\b", first_line=r'^\{\s*"fio version"', figure_of_merit="write", unit="B/s",
     problem=("rw?", "rwmixread?", "bs?", "size?", "direct?", "ioengine?", "iodepth?", "numjobs?"),
 )  # fmt: skip
 _Of = tuple[int, str, str]  # result, case, check

@@ -11,6 +11,7 @@ _ROW = r"^ *(?P<bytes>\d+) +\d+(?P<cells>(?:[ \t]+\d[\d.]*)+)[ \t]*$"
 # MB are 2^20 B here; since 2023 the heading says MiB.
 _BYTES = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 1e9 / 8}
 _NAMES = r"(BW peak|BW average|MsgRate|t_[a-z]+|tps average|[\d.]+% percentile)(?:\[(.*?)\])?"
+_TEST = r"^ *((?:RDMA_\w+|Send|Atomic\S*|Raw Ethernet\S*) .*(?:Test|Benchmark)) *$"
 _RULER = 87  # dashes of the line that ends the rows
 
 
@@ -49,11 +50,11 @@ def _verify(output: Output, line: int, size: float, of: dict[str, tuple[str, str
 
 FORMAT = TextFormat(
     engine="perftest", tool="perftest", marks=((b"#bytes", b"#iterations"),),
-    near=r"\bib_\w+_(?:bw|lat)\b", opening="", main=("BW average", "t_typical", "t_avg"),
+    near=r"\bib_\w+_(?:bw|lat)\b", first_line=_TEST, opening="", main=("BW average", "t_typical", "t_avg"),
     figure_of_merit="BW average", unit="MiB/sec", closing=_ROW + r"\n(?:-{20,}|$)",
     closed_by="of dashes after the rows",
     facts={
-        "test": r"^ *((?:RDMA_\w+|Send|Atomic\S*|Raw Ethernet\S*) .*(?:Test|Benchmark)) *$",
+        "test": _TEST,
         "queue_pairs": r"^ *Number of qps +: +(\d+)",
         "transport": r"Transport type : (\S+)",
         "connection": r"^ *Connection type : (\S+)",

@@ -14,7 +14,7 @@ def _finish(output: Output) -> None:
 
 FORMAT = TextFormat(
     engine="vasp", tool="VASP", marks=((b" vasp.", b" executed on "),), near=r"(?i)\bvasp\b",
-    opening=r"^ executed on ",
+    first_line=r"^ vasp\.\d[^\n]*\n executed on ", opening=r"^ executed on ",
     merits=(
         Merit("Elapsed time", r"^ +Elapsed time \(sec\): +(?P<value>\S+)", "s"),
         Merit("Total CPU time", r"^ +Total CPU time used \(sec\): +(?P<value>\S+)", "s"),
