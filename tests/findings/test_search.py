@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,7 @@ from analysis.findings.conclusion import (
     Conclusion,
     ConclusionDraft,
     _band,
+    _expected,
     _expected_level,
     _rounded,
 )
@@ -470,6 +471,15 @@ def test_expected__has_room_for_the_next_sample_and_stays_clear_of_one() -> None
     draft = ConclusionDraft(IS, Question("level", "elapsed", {"application": "app"}), ("app",), unit="s")
     level = _expected_level(draft, [Finding(Estimate(11.0, 10.0, 12.0, 6, level=0.95), "", "", ())])
     assert (level.low, level.high, level.unit) == (9.0, 13.0, "s")
+
+
+def test_expected__of_growth_where_one_side_has_no_interval_is_that_there_is_some() -> None:
+    """Two clusters on one day each at one number of nodes, on several at another: CASTEP of ARCHER's users."""
+    pairs = ((1.2, 1.1, 1.3), (1.03, math.nan, math.nan))
+    found = [Finding(Estimate(*values, 10), "", "", ()) for values in pairs]
+    draft = ConclusionDraft(GROWS, Question("level", "elapsed", {}), ("app",), plan=cast("Any", NOTHING))
+    for estimates in (found, found[::-1]):
+        assert _expected(draft, estimates).value == 1.0
 
 
 def test_search__the_best_order_of_four_is_one_of_six_pairs() -> None:

@@ -752,6 +752,18 @@ def test_quantum_espresso__states_its_problem_and_its_date() -> None:
     assert detect.printed_dates(text.encode()) == {"date": wanted}
 
 
+def test_import__a_run_that_its_name_contradicts_leaves_no_hole_among_the_repeats(
+    tmp_path: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    for at, name in enumerate(("run1_64ranks", "run2", "run3")):
+        text = TEXTS["gromacs"].replace("10:0", f"1{at}:0").replace("120.002", f"{120 + at / 100:.3f}")
+        text = text.replace("7680.128", f"{7680 + 0.64 * at:.3f}")
+        (tmp_path / "tree" / f"{name}.log").write_text(text)
+    found = imported(tmp_path / "tree", status=1).values()
+    assert sorted(one["repeat"] for one in found) == [1, 2]
+
+
 def test_verify__runs_of_others_may_differ_in_version_and_begin_in_any_order(
     tmp_path: Path, imported: Imported
 ) -> None:

@@ -286,7 +286,7 @@ def _expected(draft: ConclusionDraft, found: Sequence[Finding]) -> Expectation:
     if draft.word == STOPS:
         stop = _weakest_step(found).estimate
         return _between(stop.low, stop.high)
-    if draft.word == GROWS and min(one.low for one in estimates) <= 1:
+    if draft.word == GROWS and not all(one.low > 1 for one in estimates):  # or of which one has no interval
         return _between(1.0, math.inf)
     if draft.word in (DIFFERS, GROWS):
         low, high = zip(*map(_band, estimates), strict=True)

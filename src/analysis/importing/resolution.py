@@ -362,7 +362,8 @@ def number_repeats(drafts: Sequence[Draft]) -> None:
     cells: dict[tuple[Any, ...], list[Draft]] = defaultdict(list)
     for draft in drafts:
         draft.order = _order(draft)
-        cells[cell(draft)].append(draft)
+        if not draft.faults:  # those are not imported, and would leave a hole
+            cells[cell(draft)].append(draft)
     for members in cells.values():
         for number, draft in enumerate(sorted(members, key=lambda one: one.order), 1):
             what = "start" if draft.order[0] or draft.order[1] else "names"
