@@ -474,7 +474,7 @@ def test_expected__has_room_for_the_next_sample_and_stays_clear_of_one() -> None
 
 
 def test_expected__of_growth_where_one_side_has_no_interval_is_that_there_is_some() -> None:
-    """Two clusters on one day each at one number of nodes, on several at another: CASTEP of ARCHER's users."""
+    """Two clusters were used on one day each at one number of nodes, on several at another."""
     pairs = ((1.2, 1.1, 1.3), (1.03, math.nan, math.nan))
     found = [Finding(Estimate(*values, 10), "", "", ()) for values in pairs]
     draft = ConclusionDraft(GROWS, Question("level", "elapsed", {}), ("app",), plan=cast("Any", NOTHING))
