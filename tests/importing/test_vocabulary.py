@@ -50,6 +50,9 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
     ("gcc-8.1_omp.out", {"build": "gcc-8.1"}, "omp"),
     ("240213-152700_130740_vPTPepEmoRgH.cali", {}, ""),
+    ("BabelStream-skl_intel-2018_omp.out", {"cpu": "skl", "build": "intel-2018"}, "BabelStream-omp"),
+    ("stream-pwr9_pgi-18_omp.out", {"build": "pgi-18"}, "stream-pwr9-omp"),
+    ("hpcg_gcc-8_4omp.out", {"build": "gcc-8", "threads": 4}, ""),
     ("NPB3.3-MPI", {}, "NPB3-MPI"),
     (
         "polyA20-no-wat.castep.1024nodes.2threads.201806072327",

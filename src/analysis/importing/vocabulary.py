@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analysis.base.words import STAMPS
-from analysis.schema.factors import SYSTEMS, TABLE
+from analysis.schema.factors import BY_NAME, SYSTEMS, TABLE
 
 Value = str | int | float
 
@@ -145,6 +145,8 @@ def parse_name(
             out.values["case"] = (case, match[0])
             text = _without(text, match)
             break
+    for pattern, level in BY_NAME["build"].words:  # intel-2019_omp has no 2019 threads
+        text = _word(text, "build", rf"(?=[a-z]+-\d[\d.]*_)(?:{pattern})(?=_)", level, out)
     text = _numbers(text, out)
     text = _library(text, out)
     for factor, pattern, level in _WORDS:

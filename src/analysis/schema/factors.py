@@ -139,7 +139,8 @@ SYSTEMS = (
 _CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in SYSTEMS.split()), key=len, reverse=True))
 _BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
 _BUILDS += (
-    r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)(?:[-_]?\d+\.\d[\d.]*|\d{1,4})?"
+    r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)"
+    r"(?:[-_]?\d+\.\d[\d.]*|\d{1,4}|-\d{1,4}(?=_))?"
 )
 _BUILDS += r"|gfortran(?:[-_]?(?:\d+\.\d[\d.]*|\d{1,2}))?"
 _BUILDS += r"|intel[-_]?(?:20[012]\d|1\d|2[0-5])(?:\.\d+)*|arm[-_]?\d\d\.\d[\d.]*"  # not intel64
