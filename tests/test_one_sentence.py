@@ -259,7 +259,7 @@ QUESTIONS = {
     ("scale", "unit", "sentence"),
     [
         (1e-6, "MB", "A rank of app takes 30 MB of memory (exact)"),
-        (2e-5, "MB", "20 ranks of app take 600 MB of memory (exact)"),
+        (2e-5, "MB", "20 times the memory of a rank of app is 600 MB (exact)"),
     ],
 )
 def test_a_multiple_of_a_measure_is_called_one(scale: float, unit: str, sentence: str) -> None:
@@ -267,6 +267,17 @@ def test_a_multiple_of_a_measure_is_called_one(scale: float, unit: str, sentence
     asked = Question("level", "rank_memory", {"application": "app"}, scale=scale)
     campaign = by_hand([{**row, "run": f"r{at}"} for at, row in enumerate(runs)])
     assert Statement(asked, findings(asked, campaign), campaign, unit).sentence == sentence
+
+
+def test_a_saving_that_may_be_none_is_not_stated_as_one() -> None:
+    rows = []
+    for mpi, watt_hours in (("a", 10.0), ("b", 9.9)):
+        for at, row in enumerate(flat(100.0, "elapsed", mpi=mpi)):
+            rows.append({**row, "energy": 3600.0 * (watt_hours + at / 5), "energy_location": "outlet"})
+    campaign = by_hand(rows)
+    asked = Question("cost", "energy", APP, PAIR, tariff=Tariff(price=0.2, jobs_of="a"))
+    sentence = Statement(asked, findings(asked, campaign), campaign, "USD/year").sentence
+    assert sentence == "It is not clear whether b saves money over a in app: 6 USD a year (−32 to 45)"
 
 
 def test_every_quantity_has_a_sentence() -> None:

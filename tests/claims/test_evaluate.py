@@ -165,10 +165,17 @@ def test_text__no_more_than_four_figures_however_narrow_the_interval(estimate: E
     assert number(estimate, "%") == text
 
 
+def test_text__a_claim_expects_bytes_as_people_read_them(tmp_path: Path) -> None:
+    expect = "{ relation: range, low: 129366000, high: 136512000, unit: B }"
+    text = f"quantity: level\nvariable: rank_bytes\nexpect: {expect}\n"
+    assert expected_text(claim(tmp_path, text)) == "129.366 to 136.512 MB"
+
+
 @pytest.mark.parametrize(
     ("expect", "text"),
     [
         ("range, low: 9, high: 27", "9 to 27 %"),
+        ("range, low: 8, high: 8", "8 %"),
         ("range, low: 9, high: 27, tolerance: 10%", "9 to 27 % (± 10 %)"),
         ("about, value: 20, tolerance: 10%", "about 20 % (± 10 %)"),
         ("at-most, value: 20", "at most 20 %"),

@@ -110,9 +110,32 @@ def test_questions__of_points_without_an_interval_none_stands_for_all() -> None:
         rows += runs([slow], nodes=2, cpu=cpu, interconnect="10gbe")
     found = pages.compare(campaign(rows), "interconnect", "10gbe", along="cpu")
     assert found.sentences == [
-        "FDR InfiniBand is 1 to 1.5 times as fast as 10GbE in 3 comparisons by processor "
-        "(1.2 in the middle); each has too few runs for an interval."
+        "FDR InfiniBand is 1.00 to 1.50 times as fast as 10GbE in 3 comparisons by processor "
+        "(1.20 in the middle); each has too few runs for an interval."
     ]
+
+
+def test_questions__a_caption_keeps_the_case_of_names() -> None:
+    rows = runs([10.0] * 6, nodes=2, frequency=2.0, case="TGV 1024³")
+    rows += runs([20.0] * 6, nodes=2, frequency=2.25, case="TGV 1024³")
+    rows += runs([20.0] * 6, nodes=2, frequency=2.25, case="ethanol")
+    rows += runs([11.0] * 6, nodes=2, frequency=2.0, case="ethanol")
+    found = pages.compare(campaign(rows), "frequency", 2.25)
+    captions = [found.description(part) for part in found.parts]
+    assert all(one.startswith("Time by the application by CPU frequency, every run; ") for one in captions)
+    assert "; TGV 1024³; " in captions[0]
+
+
+@pytest.mark.datasets("published-openfoam")
+def test_questions__runs_that_no_cluster_can_make_are_not_asked_for() -> None:
+    """Processors change with clusters: none has Westmere on FOCUS F, whose nodes are Broadwell."""
+    source, westmere = load_campaign("published-openfoam"), "Westmere (X5670)"
+    varying = ("cluster", "interconnect", "mpi", "build", "ranks", "ranks_per_node")
+    clusters = ["TSUBAME 2.5 (QDR)", "FOCUS F (FDR)"]
+    select = {"version": "2.3.0", "case": "channel 3M PCG", "cluster": clusters, "nodes": [8]}
+    found = pages.compare(source, "cpu", westmere, select=select, varying=varying)
+    (text,) = found.sentences
+    assert text.endswith("These runs cannot tell whether the cluster or the build is the cause.")
 
 
 def test_questions__five_runs_have_an_interval_and_its_level() -> None:
@@ -173,7 +196,7 @@ def test_questions__of_many_comparisons_the_clear_ones_come_first() -> None:
         rows += runs([10.0] * 6, nodes=2, case=case, interconnect="ib-fdr")
         rows += runs([slow] * 6, nodes=2, case=case, interconnect="10gbe")
     many, *said = pages.comparisons(campaign(rows), "interconnect", "10gbe").sentences
-    assert many == "2 of 4 comparisons differ clearly at the last point."
+    assert many == "2 of 4 comparisons differ clearly."
     assert [re.search("at ([abcd]) ", one)[1] for one in said] == ["d", "b", "a", "c"]  # type: ignore[index]
 
 

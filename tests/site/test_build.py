@@ -195,6 +195,9 @@ def test_build__hostile_text_stays_text(site: Path) -> None:
 
 
 def test_build__verdicts_json_is_the_input(site: Path) -> None:
+    # The points of a figure are not in it, and no page promises them there.
+    foot = (site / "interconnect.html").read_text().partition("<footer")[2]
+    assert "verdicts.json</a> has the verdicts with their numbers, the CSV of a figure its points" in foot
     assert read_verdicts(site / "verdicts.json") == site_mock.verdicts()
 
 

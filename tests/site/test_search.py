@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from analysis.base import models, project
 from analysis.claims.model import load_report
@@ -16,7 +17,7 @@ from analysis.estimates.contents import load_config
 from analysis.schema.campaigns import CampaignFile
 from analysis.site import search
 from analysis.site.build import Front, build
-from analysis.site.page import PageInput, terms
+from analysis.site.page import PageContent, PageInput, terms
 from analysis.site.provenance import Provenance
 from tests.browser import CHROMIUM, Browser
 from tests.site import mock as site_mock
@@ -137,6 +138,10 @@ QUERIES = [
     ("carbon footprint of a job", "docs/how-to.html#how-much-carbon-does-a-job-emit"),
     ("parallel efficiency", "docs/glossary.html#numbers"),
     ("why was my run excluded", "docs/how-to.html#why-is-a-run-excluded"),
+    ("how many repeats do I need", "docs/how-to.html#how-many-repeats-do-i-need"),
+    ("my job was cancelled, does it count", "docs/how-to.html#why-is-a-run-excluded"),
+    ("spreadsheet of my runs", "docs/campaigns.html#a-table-of-your-own-runs"),
+    ("openmpi or platform mpi", "index.html#lsdyna2014-mpi-platform-best"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
@@ -267,6 +272,17 @@ def test_search__says_what_is_not_measured_unless_a_page_speaks_of_it(browser: B
     page = {"title": "How fast is it?", "about": "", "body": "four GPUs a node"}
     gone = {one["title"] for one in search.gaps([])} - {one["title"] for one in search.gaps([page])}
     assert gone == {title}
+
+
+def test_search__headings_and_captions_of_a_page_are_found() -> None:
+    body = [
+        Markup("<h2 id='a'>Who talks to whom</h2><h2>Method</h2><figcaption>Payload; as sent</figcaption>")
+    ]
+    page = PageContent("one", Path("one.ipynb"), "measured", "vm-one", "How?", (), "", "", "", body=body)
+    entry = search._page(page, "MPI profile", False)
+    assert "Who talks to whom" in entry["terms"]
+    assert "Method" not in entry["terms"]
+    assert entry["body"].endswith("Payload")
 
 
 def test_search__has_forty_questions() -> None:

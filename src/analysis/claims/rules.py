@@ -30,6 +30,7 @@ from analysis.base.words import FULL, attached, general, in_order, number, perce
 from analysis.claims.model import Claim
 from analysis.estimates.family import among
 from analysis.estimates.finding import LIMITED, RULED_OUT, Finding, directed
+from analysis.estimates.numerals import of_bytes
 from analysis.estimates.quantities import QUANTITIES
 from analysis.estimates.ratios import in_margin
 from analysis.estimates.spelling import untold
@@ -317,7 +318,9 @@ def _expected(claim: Claim) -> str:
     if expect.relation == "range":
         assert expect.low is not None
         assert expect.high is not None
-        text = f"{general(expect.low)} to {attached(general(expect.high), unit)}"
+        unit, size = of_bytes(expect.high) if unit == "B" else (unit, 1.0)
+        ends = dict.fromkeys(general(end / size) for end in (expect.low, expect.high))
+        text = attached(" to ".join(ends), unit)
         return f"{text} (± {percent(expect.tolerance)})" if expect.tolerance else text
     if expect.relation == "equal" or not expect.tolerance:
         return value

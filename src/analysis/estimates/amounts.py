@@ -34,8 +34,8 @@ _LEVELS = {
 }
 # The same of a claim whose `scale` multiplies the measure: of a rank to a node, of a second to a run.
 _MULTIPLES = {
-    "rank_bytes": "{times} ranks of {application} hand {value} to MPI",
-    "rank_memory": "{times} ranks of {application} take {value} of memory",
+    "rank_bytes": "{times} times what a rank of {application} hands to MPI is {value}",
+    "rank_memory": "{times} times the memory of a rank of {application} is {value}",
     "pair_rate": "the largest pair of ranks of {application} exchanges {value} in {times} s",
 }
 
@@ -46,6 +46,9 @@ def cost(answer: Answer) -> str:
     if answer.question.compare is None:
         return f"a year of jobs costs {value} {answer.place} ({sure})"
     first, second = answer.names
+    if any(one.estimate.bounded and one.estimate.low < 0 < one.estimate.high for one in answer.found):
+        unclear = f"It is not clear whether {first} saves money over {second} {answer.place}"
+        return f"{unclear}: {value} a year ({sure})"
     return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
 
 

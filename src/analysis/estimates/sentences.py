@@ -117,7 +117,7 @@ class Statement:
         clear = all(side(upright(asked.quantity, one.estimate)) for one in self.found if one.confounded)
         words = [f"{some}{untold(causes)}", *kept_apart(self.names, causes)]
         words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
-        return [*map(capitalised, words), *notes]
+        return [*map(capitalised, filter(None, words)), *notes]
 
     @property
     def _details(self) -> list[str]:

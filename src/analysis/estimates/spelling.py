@@ -387,8 +387,17 @@ def in_cell(campaign: Campaign, name: str, mixed: Confounded, cell: Stratum) -> 
     return " ".join([name, *(place(campaign, one, [plain(cell[one])]) for one in others)])
 
 
+# What a cluster is made of: no run has the levels of one cluster on another.
+_OF_CLUSTERS = ("cpu", "dimm", "host_group")
+
+
 def needed(campaign: Campaign, mixed: Confounded) -> str:
-    """Say which runs would tell: ``six runs of each in mixed order would tell``."""
+    """Say which runs would tell: ``six runs of each in mixed order would tell``.
+
+    Nothing of a processor in another cluster: a cluster has the processors that it has.
+    """
+    if "cluster" in mixed.causes and mixed.factor in _OF_CLUSTERS:
+        return ""
     count = _COUNTS[mixed.repeats] if mixed.repeats < len(_COUNTS) else f"{mixed.repeats:,}"
     same = " on the same hosts" if HOST in mixed.causes else ""
     if not mixed.missing:

@@ -1,9 +1,8 @@
-"""What else changed in a cell that became better or worse: MPI time, calls, messages, watts. Not tested."""
+"""What else changed in a cell that became better or worse: MPI time, calls, messages. Not tested."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from analysis.base.words import significant
@@ -15,7 +14,7 @@ from analysis.findings.matching import MatchedCell, names
 Pair = tuple[float, float]  # before and after
 # So many calls are named, those whose time changed most.
 _CALLS = 2
-_UNITS = {"MPI time": "s per rank", "mean message": "B", "mean power": "W"}
+_UNITS = {"MPI time": "s per rank", "mean message": "B"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def _text(pair: Pair) -> str:
 def cell_changes(
     cells: Sequence[MatchedCell], chosen: Iterable[int], before: Campaign, after: Campaign
 ) -> Iterator[CellChange]:
-    """Compare medians of the profiles and the power of some of the cells.
+    """Compare medians of the profiles of some of the cells.
 
     For a cell without profiles, the runs that differ from it in the profiler alone are used. Cells without
     any values are left out.
@@ -73,9 +72,6 @@ def cell_changes(
             if calls:
                 profiler = str(one.factors["profiler"])
                 break
-        watts = float(cell.before["mean_power"].median()), float(cell.after["mean_power"].median())
-        if np.isfinite(watts).all():
-            totals = totals | {"mean power": watts}
         if calls or totals:
             yield CellChange(at, spelt[at], profiler, calls, totals)
 

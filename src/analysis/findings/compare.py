@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ConfigError
+from analysis.base.units import JOULES_PER_WH
 from analysis.base.words import binary_size, number, significant
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign
@@ -15,6 +16,7 @@ from analysis.estimates.differences import MARGIN, chances, clarity, equality, r
 from analysis.estimates.finding import LIMITED, UNKNOWN_ORDER, days_said
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.numerals import of_bytes
 from analysis.estimates.ratios import in_margin
 from analysis.estimates.sessions import not_in_turn
 from analysis.estimates.stats import Estimate
@@ -67,8 +69,10 @@ class Watched:
         return WORSE if (ratio > 1) == self.less_is_better else BETTER
 
     def value_text(self, value: float, figures: int = 4) -> str:
-        """Spell a value with its unit."""
-        return f"{significant(value, figures)} {self.unit}".strip()
+        """Spell a value with its unit, bytes and joules as people read them."""
+        unit, size = of_bytes(value) if self.unit == "B" else (self.unit, 1.0)
+        unit, size = ("Wh", JOULES_PER_WH) if unit == "J" else (unit, size)
+        return f"{significant(value / size, figures)} {unit}".strip()
 
     def measure_text(self, sizes: Sequence[int] = ()) -> str:
         """Spell the measure with its size, and the range of all sizes that it stands for."""

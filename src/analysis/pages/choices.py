@@ -53,7 +53,8 @@ class FactorAnswers:
         if len(said) > _FEW:
             clear = sum(size > 0 for size, _ in said)
             many = f"{clear} of {len(said)} comparisons {'differs' if clear == 1 else 'differ'} clearly"
-            out.insert(0, f"{many} at the last point.")
+            curves = any(part.ratios[one.along].nunique() > 1 for one, part in self.drawn)
+            out.insert(0, f"{many}{' at the last point of their curves' * curves}.")
         if left:
             out.append(f"{left} more comparison{'s are' if left > 1 else ' is'} in the table below.")
         if self.tied:

@@ -72,7 +72,7 @@ class Compared:
         what, runs = self.what(part), f"{part.name}; " if part.name else ""
         tail = f"{runs}{medians(part.medians, part.ratios)}"
         if part.medians[self.along].nunique() == 1:
-            return f"{what} by {label(self.factor)}, every run; {tail}".capitalize()
+            return capitalised(f"{what} by {label(self.factor)}, every run; {tail}")
         base = self.display(self.baseline)
         return f"Times {self.phrase} {base} (above) and {what} (below) along {label(self.along)}; {tail}"
 
@@ -199,7 +199,7 @@ def _range(compared: Compared, rows: pd.DataFrame) -> str:
     Problems have no common median, so of them the middle is not given.
     """
     ratios, name = sorted(rows["ratio"]), compared.display(rows[compared.factor].iloc[0])
-    low, high, middle = (f"{one:.3g}" for one in (ratios[0], ratios[-1], median(ratios)))
+    low, high, middle = (f"{one:#.3g}".rstrip(".") for one in (ratios[0], ratios[-1], median(ratios)))
     than = f"{low} to {high} times {compared.phrase} {compared.display(compared.baseline)}"
     problems = BY_NAME[compared.along].kind == "problem"
     among = "" if problems or len(ratios) < 3 else f" ({middle} in the middle)"

@@ -35,7 +35,7 @@ class Link:
     @property
     def description(self) -> str:
         """Say what the figure shows."""
-        head = f"{self.title}: {self.value}" if self.title else self.value.capitalize()
+        head = f"{self.title}: {self.value}" if self.title else capitalised(self.value)
         return f"{head} against message size, {medians(self.table)}"
 
     @property

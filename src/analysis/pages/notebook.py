@@ -228,12 +228,12 @@ _LONG, _SHOWN = 800, 600  # characters of a long answer, and of what comes befor
 def answer(*sentences: str) -> Markdown:
     """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it.
 
-    A long answer of many sentences begins with the first of them; the others follow as a list.
+    A long answer of many sentences begins with the first two of them or more; the others follow as a list.
     """
     told = [capitalised(re.sub(r"([*`<\[])", r"\\\1", one)) for one in sentences if one]
     lengths = list(itertools.accumulate(map(len, told)))
     if len(told) <= 3 or lengths[-1] <= _LONG:
         return Markdown(" ".join(told))
-    first = max(sum(length <= _SHOWN for length in lengths), 1)
+    first = max(sum(length <= _SHOWN for length in lengths), 2)  # the first one may be a count alone
     rest = "\n".join(f"- {one}" for one in told[first:])
     return Markdown(f"{' '.join(told[:first])}\n\n{len(told) - first} more:\n\n{rest}")

@@ -236,4 +236,4 @@ def size_sentence(table: pd.DataFrame, value: str, unit: str) -> str:
     for name, rows in _curves(table, "series", "size"):
         row = rows.iloc[0 if value == "latency" else -1]
         listed.append(f"{name} {_spelt(row, unit)} at {row['size']:,} B")
-    return f"{value.capitalize()}: {'; '.join(listed)}."
+    return f"{capitalised(value)}: {'; '.join(listed)}."

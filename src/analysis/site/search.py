@@ -23,7 +23,7 @@ _SITE = (
     {
         "title": "Provenance",
         "url": "provenance.html",
-        "about": "campaigns, raw files, checksums, versions, commit",
+        "about": "campaigns, raw files, sources, licences, checksums, versions, commit",
     },
 )
 # What is often asked for and has no run here: its name, words that only it has, and others that are typed for
@@ -47,6 +47,9 @@ _GAPS = (
 _KINDS = {"Explanation": 0.9, "Reference": 0.8}
 # What was measured of Benchbook itself, and what is listed by itself, is sought least.
 _LEAST = re.compile(r"reference/|readers-damage|statistics-study|scaling|model-check")
+# The headings within a page, save those that most pages have, and the captions of its figures.
+_HEADINGS = re.compile(r"<h[23][^>]*>(?!Method|Verdicts|Notes on|In numbers)(.*?)</h[23]>", re.DOTALL)
+_CAPTIONS = re.compile(r"<figcaption[^>]*>([^<;]*)")
 _FIRST_CELL = re.compile(r"<tr[^>]*>\s*<td[^>]*>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
 
@@ -107,15 +110,16 @@ def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
 
 def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
     classes = " ".join(EVIDENCE[one].phrase for one in page.classes)
+    body = " ".join((str(page.figure), *map(str, page.body)))
     return {
         "kind": "page",
         "title": page.title,
         "url": f"{page.name}.html",
         "where": f"page · {group} · {page.evidence}",
-        "about": f"{group}{' ' + page.hardware if processors else ''}",
+        "about": f"{group} {page.campaign}{' ' + page.hardware if processors else ''}",
         "body": f"{page.question} {page.answer_text} {_text(page.intro)} {classes} "
-        f"{page.campaign} {page.hardware}",
-        "terms": page.terms,
+        f"{page.campaign} {page.hardware} {_text(' '.join(dict.fromkeys(_CAPTIONS.findall(body))))}",
+        "terms": f"{page.terms} {_text(' '.join(_HEADINGS.findall(body)))}",
         "boost": 1.4,
     }
 

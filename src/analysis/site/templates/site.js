@@ -40,7 +40,7 @@
 
   // Words that mean nearly the same to who searches.
   const SYNONYMS = [
-    "wh kwh energy power watt electricity",
+    "wh kwh joule energy power watt electricity",
     "infiniband ib fdr qdr edr hdr ddr",
     "roce rdma",
     "1gbe gigabit gige",
@@ -76,7 +76,12 @@
     "reproduce reproducible repeat verify",
     "predict forecast whatif",
     "parser reader format",
-    "upgrade update",
+    "upgrade update regression",
+    "regression slower worse",
+    "cancelled killed failed aborted excluded",
+    "rss > memory resident",
+    "csv spreadsheet excel table",
+    "licence license",
     "setup configuration configure",
     "new add",
     "numa socket sockets",
@@ -84,7 +89,9 @@
     "cloud clouds",
     "arm aarch64 a64fx graviton",
     "x86 xeon epyc",
-    "carbon co2 co2e emissions footprint greenhouse",
+    "carbon co2 co2e emissions greenhouse",
+    "footprint > memory carbon",
+    "validate check",
     "exit status",
     "ci > integration",
     "pipeline > integration",
@@ -99,9 +106,11 @@
   const prepare = (raw) => {
     const df = new Map(); // entries by stem
     const vocabulary = new Set();
+    const names = new Set(); // OpenFOAM, IPM, NDR: words with two capitals
     const entries = raw.entries.map((one) => {
       const weights = new Map();
       const add = (text, weight) => {
+        for (const word of text.match(/\p{Lu}\p{Ll}*[\p{Lu}\d][\p{L}\d]*/gu) || []) names.add(word.toLowerCase());
         // A part of a compound is less than the word itself: in-network computing is no network.
         const parts = new Set((text.match(/\p{L}+(?:-\p{L}+)+/gu) || []).flatMap(words));
         for (const word of [...words(text), ...joined(text)])
@@ -125,7 +134,7 @@
       for (const word of one_way ? group.slice(0, 1) : group)
         synonyms.set(stem(word), [...(synonyms.get(stem(word)) || []), ...group.filter((w) => w !== word && w !== ">")]);
     }
-    return { entries, df, stems, synonyms, vocabulary };
+    return { entries, df, stems, synonyms, vocabulary, names, titles: entries.map((one) => one.phrase).join("") };
   };
 
   // Letters that are missing, too many, wrong, or two that changed places.
@@ -155,8 +164,8 @@
 
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
-    ("a an and are as at be best better between by can could do does enough every fast faster fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of on one or overhead per performance s should slow slower solution spend spent t take takes than that the there to two use using versus vs want was we were what when which with worth would you")
+    ("a an and any are as at be best better between by can could count counts do does enough every fast faster fastest for from get good has have help helps higher how i if in is it long lower many me" +
+      " most much my need needs of on one or overhead per performance real really s should slow slower solution spend spent t take takes than that the there to two use using versus vs want was way we were what when which with worth would you")
       .split(" ")
   );
   const ASKING = new Set("how which what why is are do does did should can a an the of".split(" "));
@@ -179,17 +188,26 @@
     const most = Math.min(...[word, number].filter((one) => index.vocabulary.has(one)).map(rarity));
     return [...found].filter(([one]) => index.vocabulary.has(one)).map(([one, weight]) => [one, weight * Math.min(rarity(one), most)]);
   };
-  // Of a word that is nowhere they are those of words with one wrong letter, of its stem, or with two.
+  // Of a word that is nowhere they are those of its stem, or of words with one or two wrong letters.
   const forms = (word) => {
     if (index.vocabulary.has(word) || word.length < 4) return meanings(word);
-    const near = nearest(word);
-    const own = near.some(([, far]) => far <= 1) ? [] : meanings(word);
+    const own = index.stems.has(stem(word)) || index.synonyms.has(stem(word)) ? meanings(word) : [];
     if (own.length) return own;
+    const near = nearest(word);
     return near.flatMap(([other, far]) => meanings(other).map(([one, weight]) => [one, (0.4 * weight) / far]));
   };
 
+  // "openmpi" is Open MPI where a title has the two words.
+  const apart = (word) => {
+    for (let i = 2; i < word.length - 1; i++) {
+      const two = [word.slice(0, i), word.slice(i)];
+      if (index.titles.includes(` ${two.join(" ")} `)) return two;
+    }
+    return [word];
+  };
+
   const find = (question, most = 15) => {
-    const typed = words(question.replace(NAMES, (name) => (index.vocabulary.has(whole(name)) ? whole(name) : name)));
+    const typed = words(question.replace(NAMES, (name) => (index.vocabulary.has(whole(name)) ? whole(name) : name))).flatMap(apart);
     // "archer 2" is archer2 where that is a word.
     const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.vocabulary.has(typed[i] + typed[i + 1]);
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
@@ -216,7 +234,7 @@
       .map((word, i) => [typed[i], word])
       .filter(telling_pair)
       .map((pair) => ` ${pair.join(" ")} `);
-    const method = /^\s*how (to|is|are|can|do i|do you|does it)\b/i.test(question); // the documentation says how
+    const method = /^\s*how (to|is|are|can|do i|do you|does it|many .*(do|should) i)\b/i.test(question); // the documentation says how
     const asking = /^\s*(how|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
     const wanted = method ? ["docs"] : asking ? ["page", "report"] : [];
     const favour = ({ kind, url }) => (meaning && url.startsWith("docs/glossary") ? 5 : wanted.includes(kind) ? 1.5 : 1);
@@ -224,24 +242,29 @@
       let score = 0;
       let met = 0;
       let cover = 0;
+      const has = [];
       for (const [i, one] of asked.entries()) {
         let best = 0;
         for (const [word, weight] of one)
           best = Math.max(best, weight * (entry.weights.get(word) || 0));
         score += number(sought[i]) ? share[i] * best : best;
         met += best > 0 ? share[i] : 0;
+        has.push(best > 0);
         cover += best > 0 ? rare[i] : 0;
       }
       score *= (entry.boost || 1) * favour(entry) * (1 + 1 / (6 + entry.length));
       for (const one of pairs) if (entry.named.includes(one) || entry.phrase.includes(one)) score *= 1.4;
       if (said.length > 1 && entry.phrase.includes(phrase)) score *= 3; // the title says it word by word
       else if (entry.phrase === phrase) score *= 1.6; // nothing but this word
-      return { entry, met, cover, score };
+      return { entry, met, cover, score, has };
     });
     const all = scored.filter((one) => one.met === needed && one.met);
     const exact = all.length > 0;
-    // A title with most of the words is nearer than a long passage that has them all somewhere.
-    for (const one of scored) one.score *= one.cover / sum(rare) || 0;
+    // A title with most of the words is nearer than a long passage that has them all somewhere. Of a name that
+    // few entries have, such as OpenFOAM, the others say nothing.
+    const named = sought.map((word) => index.names.has(word) && rarity(word) > 3);
+    for (const one of scored)
+      one.score *= (one.cover / sum(rare) || 0) * sought.reduce((all, _, i) => (named[i] && !one.has[i] ? 0.4 * all : all), 1);
     const some = scored.filter((one) => one.met);
     some.sort((a, b) => b.score - a.score);
     const best = some.length ? some[0].score : 0;
