@@ -764,6 +764,23 @@ def test_import__a_run_that_its_name_contradicts_leaves_no_hole_among_the_repeat
     assert sorted(one["repeat"] for one in found) == [1, 2]
 
 
+def test_import__a_folder_of_failed_runs_is_no_case(tmp_path: Path, imported: Imported) -> None:
+    head = TEXTS["gromacs"].partition("Running on")[0]
+    for at in range(3):
+        for folder in ("", "failed/"):
+            path = tmp_path / "tree" / f"{folder}run_{at}" / "md.log"
+            path.parent.mkdir(parents=True)
+            good = TEXTS["gromacs"].replace("10:0", f"1{at}:0").replace("120.002", f"{120 + at / 100:.3f}")
+            good = good.replace("Using 32", "There are: 90116 Atoms\nUsing 32", 1)
+            good = good.replace("7680.128", f"{7680 + 0.64 * at:.3f}")
+            path.write_text(f"{head}\n  gmx mdrun -nsteps 500 -ntmpi {at}\n" if folder else good)
+    found = imported(tmp_path / "tree").values()
+    assert {(one.get("case"), one.get("tuning")) for one in found} == {
+        ("atoms=90116 nsteps=10000", None),
+        (None, "failed"),
+    }
+
+
 def test_verify__runs_of_others_may_differ_in_version_and_begin_in_any_order(
     tmp_path: Path, imported: Imported
 ) -> None:

@@ -166,8 +166,8 @@ def _spell_case(words: Sequence[str], case: str) -> set[int]:
 def _changes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:
     if any(draft.value("case") for draft in members):
         return False
-    # What an output leaves open, as in `atoms=? steps=100`, is no other problem.
-    stated = [(column.get(id(draft), ""), str(draft.value("problem") or "")) for draft in members]
+    # What an output leaves open, as in `atoms=? steps=100` or by failing before, is no other problem.
+    stated = [(column.get(id(draft), ""), str(draft.value("problem") or "?")) for draft in members]
     pairs = {(text, problem) for text, problem in stated if "?" not in problem}
     return len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs}) > 1
 
