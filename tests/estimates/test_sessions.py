@@ -116,6 +116,31 @@ def test_verdict__of_sides_in_blocks_is_of_that_order(
     assert (found.p is None) == bool(why)
 
 
+@pytest.mark.parametrize(
+    ("clusters", "word"),
+    [
+        (("here", "there"), "agrees, systems differ"),
+        (("here", "here"), "agrees, order of runs not known"),
+        (("", ""), "agrees, order of runs not known"),
+    ],
+)
+def test_verdict__of_sides_on_two_clusters_without_an_order(
+    tmp_path: Path, clusters: tuple[str, str], word: str
+) -> None:
+    rows = [
+        row
+        for mpi, cluster, values in zip("ab", clusters, (FAST, SLOW), strict=True)
+        for row in repeats(
+            values, "figure_of_merit", mpi=mpi, cluster=cluster, figure_of_merit_unit="Gflop/s"
+        )
+    ]
+    on = campaign([*rows, *repeats([1.0], valid=False, order=99)])
+    here, there = (f"{{ cluster: '{one}' }}" for one in clusters)
+    each = f"baseline: b, varying: [cluster], where: {{ treatment: {here}, baseline: {there} }}"
+    found = verdict(claim(tmp_path, CLAIM.format(value=1.0).replace("baseline: b", each)), on)
+    assert found.verdict == word
+
+
 SWAPPED = [at ^ (at // 2 % 2) for at in TURNS]  # in every other pair the second is first
 
 

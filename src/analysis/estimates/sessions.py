@@ -67,7 +67,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     if systems and answered(own, systems).all():
         return OTHER_SYSTEMS
     if np.isnan(own["when"].to_numpy()).any():
-        return UNKNOWN_ORDER
+        return OTHER_SYSTEMS if _on_other_clusters(own, compare) else UNKNOWN_ORDER
     by_day = DAY in campaign.matched
     if by_day or _are_pairs(own, compare):
         first = own.assign(day=measuring_days(own)).sort_values("when")
@@ -83,6 +83,13 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     if not kept:
         return _one_after_another(own, _codes(own[compare.factor]))
     return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
+
+
+def _on_other_clusters(runs: pd.DataFrame, compare: Comparison) -> bool:
+    """Tell whether the two sides ran on known clusters and share none, where something else is compared."""
+    sides = [set(part["cluster"]) for _, part in runs.groupby(compare.factor, sort=True)]
+    known = compare.factor != "cluster" and len(sides) == _SIDES and not any("" in one for one in sides)
+    return known and sides[0].isdisjoint(sides[1])
 
 
 def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
