@@ -313,3 +313,13 @@ def test_power_csv__a_file_of_one_long_line_is_refused_in_a_line(mark, tmp_path)
         readers.open(path)
     with pytest.raises(ReadError, match=r"one.txt:1: no columns of time and power"):
         readers.open(path, engine="power_csv")
+
+
+def test_power_csv__a_table_of_energies_and_lengths_of_runs_is_no_log():
+    table = (
+        b"Benchmark, Langage, Cores (J), Package (J), Time (seconds)\n"
+        b"Binary-Trees, C, 23.54, 29.19, 6\nBinary-Trees, Rust, 40.45, 49.02, 10\n"
+        b"Binary-Trees, Python, 190.25, 223.83, 61.8\nBinary-Trees, Erlang, 21.30, 26.25, 7.04\n"
+    )
+    assert not power_csv.sniff(table, "result.csv")
+    assert power_csv.sniff(table.replace(b" 7.04", b" 70.4"), "result.csv")

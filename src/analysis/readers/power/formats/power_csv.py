@@ -14,7 +14,10 @@ _HEAD_LINES = 25
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether the file begins with headings of time and power, and has stamps below them."""
+    """Tell whether the file begins with headings of time and power, and has stamps below them.
+
+    Seconds that go back are the lengths of runs, in a table of their energies.
+    """
     # After so many newlines there are at least as many lines, whatever else ends one.
     begin = b"\n".join(head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES])
     lines = begin.decode("utf-8-sig", errors="replace").splitlines()[:_HEAD_LINES]
@@ -24,11 +27,11 @@ def sniff(head: bytes, name: str) -> bool:
         return False
     clocks = [Stamps(MeterLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
     rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
-    stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)][:3]
+    stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)]
     seconds = csv.elapsed(layout, stamps) if len(stamps) > 1 else None
     if seconds is not None and (np.diff(seconds) >= 0).all() and seconds[-1] > seconds[0]:
         return True
-    return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in stamps for clock in clocks)
+    return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in stamps[:3] for clock in clocks)
 
 
 @reads("CSV", "")
