@@ -71,6 +71,13 @@ def test_inspect__sums_what_has_a_sum_and_no_sentinels(capsys: pytest.CaptureFix
     assert "sum" not in profile["memory"]
 
 
+def test_inspect__one_value_is_no_range(capsys: pytest.CaptureFixture[str]) -> None:
+    path = next((ROOT / "data/raw/vm-hpcg/runs/001").glob("HPCG*.txt"))
+    assert cli.main(["inspect", "--json", str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)[0]["variables"]
+    assert (found["local_size"], found["process_grid"]) == ("16", "1 to 2")
+
+
 def test_inspect__unknown_engine_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["inspect", "--engine", "perl", "x"]) == 1
     assert capsys.readouterr().err.count("\n") == 1

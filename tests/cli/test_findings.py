@@ -230,6 +230,22 @@ def test_findings__a_line_of_a_table_that_is_no_run_is_named_here_and_on_the_sli
     assert "No run was left out." not in bullets
 
 
+def test_verify__counts_the_runs_of_a_table_and_knows_their_levels(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = project.raw("one", base)
+    shutil.rmtree(raw / "runs")
+    (base / "config/config.yaml").write_text("campaigns: []\nreports: {}\n")
+    (raw / "runs.csv").write_text("run,application,interconnect,elapsed\na,app,hdr100,1\nb,app,eth0,2\n")
+    declared = base / "config/campaigns/one.yaml"
+    declared.write_text(declared.read_text() + "levels:\n  interconnect:\n    ib-fdr: { is: hdr10 }\n")
+    assert cli.main(["verify", "one", "--write"]) == 1
+    told = capsys.readouterr()
+    assert "one: 1 file, 2 runs, 1 fault, 0 notes" in told.out
+    line = "config/campaigns/one.yaml:6: no run has link 'hdr10'; is 'hdr100' meant? known: eth0, hdr100"
+    assert told.err.replace("interconnect 'hdr10'", "link 'hdr10'").splitlines() == [line]
+
+
 def test_built__a_failed_build_is_told(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,10 +84,11 @@ def _range(array: xr.DataArray, kind: str) -> str:
         return f"{values}{unit}"
     missing = f", {values.size - good.size} unknown" if good.size < values.size else ""
     if array.dtype.kind == "M":
-        low, high = (str(stamp.astype("datetime64[s]")) for stamp in (good.min(), good.max()))
-        return f"{low} to {high}{missing}"
+        days = dict.fromkeys(str(stamp.astype("datetime64[s]")) for stamp in (good.min(), good.max()))
+        return f"{' to '.join(days)}{missing}"
     total = f", sum {good.sum():g}" if (kind, array.name) in _ADDITIVE else ""
-    return f"{good.min():g} to {good.max():g}{unit}{total}{missing}"
+    ends = dict.fromkeys(f"{end:g}" for end in (good.min(), good.max()))
+    return f"{' to '.join(ends)}{unit}{total}{missing}"
 
 
 def _as_text(one: dict[str, Any]) -> str:

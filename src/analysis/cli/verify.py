@@ -49,12 +49,17 @@ def _checked(name: str, folder: Path, label: str) -> tuple[int, int, list[Fault]
     files, faults = manifest.check(folder, label)
     declared = declaration(name)
     found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
-    wrong, odd = against_outputs(folder, declared) if found.runs else (against_tables(folder, name), [])
+    count = found.runs
+    levels: Mapping[str, Collection[Any]] = found.levels
+    if found.runs:
+        wrong, odd = against_outputs(folder, declared)
+    else:
+        wrong, odd, count, levels = against_tables(folder, name)
     missing, more = against_matrix(name, declared, folder)
-    claimed = against_claims(name, {} if missing else found.levels)
+    claimed = against_claims(name, {} if missing else levels)
     return (
         files,
-        found.runs,
+        count,
         list(dict.fromkeys([*faults, *found.faults, *wrong, *missing, *claimed])),  # each once
         [*found.notes, *odd, *more],
     )
@@ -83,12 +88,21 @@ def against_outputs(folder: Path, declared: dict[str, Any]) -> tuple[list[Fault]
     return doubts(folder, declared, progress=sys.stderr.isatty())
 
 
-def against_tables(folder: Path, campaign: str) -> list[Fault]:
-    """Check the tables of a campaign that others published, each row against itself and its repeats."""
+def against_tables(
+    folder: Path, campaign: str
+) -> tuple[list[Fault], list[Fault], int, Mapping[str, Collection[Any]]]:
+    """Check the tables of a campaign that has no folders of runs, each row against itself and its repeats.
+
+    Returns faults, oddities (none), the number of runs, and their levels by factor.
+    """
     from analysis.datasets import doubts_of_tables
     from analysis.datasets.published import is_published
+    from analysis.schema.factors import FACTORS
 
-    return doubts_of_tables(folder, project.declaration(campaign)) if is_published(folder) else []
+    if not is_published(folder):
+        return [], [], 0, {}
+    faults, runs = doubts_of_tables(folder, project.declaration(campaign))
+    return faults, [], len(runs), {name: set(runs[name]) for name in FACTORS if name in runs}
 
 
 def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pandas as pd
+
 from analysis.base.errors import BenchbookError, Fault
 from analysis.base.files import RECORD
 from analysis.datasets.campaign import Joined, cut, doubtful_labels, join, read_runs
@@ -52,16 +54,21 @@ def doubts(
     return list(dict.fromkeys(wrong)), list(dict.fromkeys(odd))
 
 
-def doubts_of_tables(raw: Path, declaration: Path) -> list[Fault]:
-    """Read a campaign of published tables as `ingest` does; return what its rows state against themselves."""
+def doubts_of_tables(raw: Path, declaration: Path) -> tuple[list[Fault], pd.DataFrame]:
+    """Read a campaign of tables as `ingest` does: what its rows state against themselves, and its runs.
+
+    There are no runs if the tables cannot be read.
+    """
     label = f"data/raw/{raw.name}"
     try:
         groups, faults = read_published(raw, declaration)
     except BenchbookError as error:
-        return [replace(fault, source=fault.source.replace(str(raw), label)) for fault in error.faults]
+        unread = [replace(fault, source=fault.source.replace(str(raw), label)) for fault in error.faults]
+        return unread, pd.DataFrame()
     damaged = [fault for text in faults if (fault := _parsed(text))]
     found = [replace(fault, source=f"{label}/{fault.source}") for fault in damaged]
-    return [*found, *tables.of_rows(groups["runs"].to_dataframe().reset_index(), label)]
+    runs = groups["runs"].to_dataframe().reset_index()
+    return [*found, *tables.of_rows(runs, label)], runs
 
 
 def _in_runs(label: str, fault: Fault) -> Fault:
