@@ -88,7 +88,7 @@ def look(folder: Path, name: str, text: str) -> detect.Observation:
     "engine",
     [
         *("nccl", "hpl_mxp", "nwchem", "kripke", "laghos", "minife", "quicksilver"),
-        *("vasp", "perftest", "fio"),
+        *("vasp", "perftest", "fio", "castep"),
     ],
 )
 def test_detect__executions_that_were_appended_to_a_file_are_its_parts(tmp_path: Path, engine: str) -> None:

@@ -6,7 +6,7 @@ _TIMES = ("Initialisation", "Calculation", "Finalisation", "Total")
 
 FORMAT = TextFormat(
     engine="castep", tool="CASTEP", marks=((b"CASTEP version", b"Ab Initio Total Energy Program"),),
-    near="(?i)castep", opening=r"^ \|.*CASTEP version",
+    near="(?i)castep", first_line=r"^ \|.*CASTEP version",  # to a file that is there it appends
     merits=(
         *(Merit(f"{name} time", rf"^{name} time +=\s+(?P<value>\S+) s", "s") for name in _TIMES),
         Merit("Final energy", r"^Final energy(?:, E| \(E\))? +=\s+(?P<value>\S+) +eV", "eV"),
