@@ -1422,6 +1422,31 @@ def test_jobs_without_row__half_of_a_file_is_named(kept: int, named: str) -> Non
     assert found == [f"has no row of {named} jobs that measured runs, 3 the first"] * bool(named)
 
 
+@pytest.mark.parametrize(("comment", "named"), [("run r3", 1), ("", 1), ("run r3 of Slurm's", 0)])
+def test_runs_without_jobs__a_job_that_slurm_has_forgotten_is_noted(comment: str, named: int) -> None:
+    """Of twenty runs the third has a number without a row. It is wrong if another row has its comment."""
+    first = np.datetime64("2026-11-30T17:00:00")
+    runs = [
+        hearing.Testimony(
+            {
+                "run": f"r{job}",
+                "job_id": str(job),
+                "start": first + 30 * job,
+                "end": first + 30 * job + 9,
+                "exit_code": 0,
+            },
+            {"slurm": {"comment": comment if job == 3 else f"run r{job}"}},
+        )
+        for job in range(1, 21)
+    ]
+    numbers = [job if job != 3 else 33 for job in range(1, 21)]
+    rows = [(str(number), "", f"run r{job}") for job, number in enumerate(numbers, 1)]
+    accounted = pd.DataFrame(rows, columns=["job_id", "step", "comment"])
+    case = hearing.Hearing(Path("c"), "c", runs, {"sacct.txt": accounted})
+    assert len(list(sequence.runs_without_jobs(case))) == named
+    assert len(list(sequence.jobs_without_row(case))) == 1 - named
+
+
 @pytest.mark.parametrize(
     ("resumed", "state", "named"),
     [(0, "COMPLETED", 1), (1, "COMPLETED", 0), (0, "CANCELLED by 0", 0), (0, "RUNNING", 1), (0, "", 1)],

@@ -91,8 +91,8 @@ def jobs_without_row(case: Hearing) -> Iterator[Fault]:
         if run.account and (case.jobs or (asked and run.section("slurm").get("job_name")))
     ]
     named = dict.fromkeys(run.account for run in own)
-    gone = [job for job in named if job not in case.jobs]
-    if gone and not any(_unlisted(case)):  # which names a few that are gone, each
+    each = {run.account for run, _ in _unlisted(case)}
+    if gone := [job for job in named if job not in case.jobs and job not in each]:
         file = max(case.accounts, key=lambda name: len(case.accounts[name]), default="sacct.txt")
         what = f"has no row of {len(gone)} of the {len(named)} jobs that measured runs, {gone[0]} the first"
         remedy = "Slurm had forgotten them, or rows were taken out: put them back if you have a copy"
@@ -100,7 +100,10 @@ def jobs_without_row(case: Hearing) -> Iterator[Fault]:
 
 
 def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
-    """Give the runs whose job Slurm's records lack, and whether they ended after it was asked."""
+    """Give the runs whose job Slurm's records lack, and whether they ended after it was asked.
+
+    Not those that Slurm has forgotten: a run whose number is wrong has a row with its comment elsewhere.
+    """
     own = [run for run in case.runs if run.account and run.account in case.jobs]
     lone = [run for run in case.runs if run.account and run.account not in case.jobs]
     if len(own) < _FEWEST or len(lone) > (1 - _RULE) * len(case.runs):
@@ -108,10 +111,12 @@ def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
     ends = [run.row["end"] for run in own if run.dated]
     last = max(ends, default=np.datetime64("NaT"))
     numbers = [int(name) for name in case.jobs if name.isdecimal()]
+    comments = {"", *(row.get("comment", "") for row in case.jobs.values())}
     for run in lone:
         after = run.dated and 0 <= (run.row["start"] - last) / np.timedelta64(1, "s") < _LATE
         newer = run.account.isdecimal() and bool(numbers) and int(run.account) == max(numbers) + 1
-        yield run, bool(after and newer)
+        if (after and newer) or run.section("slurm").get("comment", "") in comments:
+            yield run, bool(after and newer)
 
 
 def _holes(numbers: Collection[int]) -> list[int]:
