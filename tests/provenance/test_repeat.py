@@ -176,7 +176,7 @@ def refused(crate: Path, empty: Path, capsys: pytest.CaptureFixture[str]) -> str
                 if name.endswith("alpha.yaml")
                 else data.replace(sha256(ALPHA).encode(), sha256("title: [").encode()),
             ),
-            "here/config/applications/alpha.yaml:",
+            "config/applications/alpha.yaml:2:",
         ),
     ],
 )
