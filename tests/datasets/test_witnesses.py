@@ -1422,9 +1422,9 @@ def test_jobs_without_row__half_of_a_file_is_named(kept: int, named: str) -> Non
     assert found == [f"has no row of {named} jobs that measured runs, 3 the first"] * bool(named)
 
 
-@pytest.mark.parametrize(("comment", "named"), [("run r3", 1), ("", 1), ("run r3 of Slurm's", 0)])
+@pytest.mark.parametrize(("comment", "named"), [("run r3", 1), ("", 1), ("run r4", 0), ("run r", 0)])
 def test_runs_without_jobs__a_job_that_slurm_has_forgotten_is_noted(comment: str, named: int) -> None:
-    """Of twenty runs the third has a number without a row. It is wrong if another row has its comment."""
+    """The third of twenty runs has a number without a row: wrong if a row without a run has its comment."""
     first = np.datetime64("2026-11-30T17:00:00")
     runs = [
         hearing.Testimony(

@@ -102,7 +102,7 @@ def jobs_without_row(case: Hearing) -> Iterator[Fault]:
 def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
     """Give the runs whose job Slurm's records lack, and whether they ended after it was asked.
 
-    Not those that Slurm has forgotten: a run whose number is wrong has a row with its comment elsewhere.
+    Not those that Slurm has forgotten: of a wrong number a row that no run names has the comment.
     """
     own = [run for run in case.runs if run.account and run.account in case.jobs]
     lone = [run for run in case.runs if run.account and run.account not in case.jobs]
@@ -111,7 +111,8 @@ def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
     ends = [run.row["end"] for run in own if run.dated]
     last = max(ends, default=np.datetime64("NaT"))
     numbers = [int(name) for name in case.jobs if name.isdecimal()]
-    comments = {"", *(row.get("comment", "") for row in case.jobs.values())}
+    named = {run.account for run in case.runs}
+    comments = {"", *(row.get("comment", "") for name, row in case.jobs.items() if name not in named)}
     for run in lone:
         after = run.dated and 0 <= (run.row["start"] - last) / np.timedelta64(1, "s") < _LATE
         newer = run.account.isdecimal() and bool(numbers) and int(run.account) == max(numbers) + 1
