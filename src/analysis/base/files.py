@@ -24,6 +24,7 @@ from typing import IO, Any
 # First bytes of a compressed file -> module that undoes the compression.
 _COMPRESSIONS = {b"\x1f\x8b": "zlib", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "zstandard"}
 _COMPRESSIONS |= {b"BZh%d1AY" % level: "bz2" for level in range(1, 10)}
+PACKED = "gz|xz|zst|bz2"  # in patterns: how the names of compressed files end
 _MARK = max(map(len, _COMPRESSIONS))
 _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # Logs and profiles shrink to a tenth or a fiftieth. What expands further is made to fill the memory, or is
@@ -49,7 +50,7 @@ def attempt(run: str, number: int) -> str:
 
 def plain_name(name: str) -> str:
     """Return the name that a file has when it is not compressed."""
-    return re.sub(r"\.(?:gz|xz|zst|bz2)$", "", name)
+    return re.sub(rf"\.(?:{PACKED})$", "", name)
 
 
 def attempted(name: str) -> str:

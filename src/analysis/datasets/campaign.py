@@ -367,10 +367,9 @@ def _join_records(
 
 def _starts(records: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of jobs, without those of steps, by the number of the job."""
-    columns = ["job_id", "elapsed", "state", "energy", "start", "end", "nodes", "node_list", "job_name"]
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     if len(records):
-        for row in records[records["step"] == ""][[*columns, "comment"]].to_dict("records"):
+        for row in records[records["step"] == ""].to_dict("records"):
             found[row["job_id"]].append({str(name): value for name, value in row.items()})
     return found
 

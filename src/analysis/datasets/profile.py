@@ -30,7 +30,7 @@ def _observations(ds: xr.Dataset, *names: str) -> pd.DataFrame:
 
 
 def _coded(ds: xr.Dataset) -> tuple[np.ndarray, list[str]]:
-    """Return the names of the calls, and for each observation the place of its own among them."""
+    """Return for each observation the place of its call among the names of all, and these names."""
     codes, names = pd.factorize(ds["call"].values)
     return codes.astype(np.int32), [str(name) for name in names]
 

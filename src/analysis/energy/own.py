@@ -10,14 +10,13 @@ from typing import Any
 import xarray as xr
 
 from analysis.base.errors import Fault
-from analysis.base.files import read_json
+from analysis.base.files import plain_name, read_json
 from analysis.base.slurm import short
 from analysis.energy.meters import Log, chosen, measured, with_declared, without_overlaps
 from analysis.energy.points import layers, outermost
 
 SUMMARY = ".summary.json"
 AT_ONCE = "while several jobs of the run go on, each has an equal part of its meters"
-_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 
 
 @dataclass
@@ -112,9 +111,7 @@ def _failures(folder: Path) -> Iterator[Fault]:
 
 def _summary(path: Path) -> dict[str, Any]:
     """Return a sampler's summary of its log; nothing for logs of others."""
-    stem = path.name
-    for suffix in (*_COMPRESSED, ".csv", ".energy"):
-        stem = stem.removesuffix(suffix)
+    stem = plain_name(path.name).removesuffix(".csv").removesuffix(".energy")
     return _read(path.parent / f"{stem}{SUMMARY}")
 
 

@@ -23,14 +23,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from analysis.base.files import RECORD, read_json, write_json
+from analysis.base.files import RECORD, plain_name, read_json, write_json
 from analysis.base.models import Maybe, Model, Name, Unique
 from analysis.base.project import PACKAGE, code_digest, declaration, document, own_table, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
 
 # How a profile's file may be called where the record names no profiler.
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
-_PACKED = (".gz", ".xz", ".zst", ".bz2")
 # What a record can hold as a level of a factor; the ingest refuses another one.
 _KINDS = {one.name: (type(None), int, *((float,) if one.numeric else (str, list))) for one in TABLE}
 _UNKNOWN = dict.fromkeys(FACTORS)  # in the order in which rows are compared
@@ -203,7 +202,7 @@ def records(campaign: str, base: Path) -> CampaignRecords:
         if row is None:
             continue
         if not (profiles and meters):
-            names = [_unpacked(name) for name in os.listdir(folder)]  # noqa: PTH208
+            names = [plain_name(name.lower()) for name in os.listdir(folder)]  # noqa: PTH208
             profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
             meters = meters or any(name.startswith(_METERS) for name in names)
         first = rows.setdefault(tuple(row.values()), row)
@@ -256,11 +255,6 @@ def _row(record: dict[str, Any]) -> Row | None:
 def _level(value: Any) -> Any:
     """Take a level as it compares: nothing, an empty text and -1 are unknown."""
     return None if isinstance(value, list) or value in ("", -1) or value != value else value
-
-
-def _unpacked(name: str) -> str:
-    name = name.lower()
-    return name.rpartition(".")[0] if name.endswith(_PACKED) else name
 
 
 def answerable(

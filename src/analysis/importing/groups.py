@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from analysis.base.files import PACKED
 from analysis.base.words import STAMPS
 from analysis.importing import doubles, scripts
 from analysis.importing.banners import printed_in
@@ -14,7 +15,7 @@ from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
 
 _ENDINGS = re.compile(
     r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|info|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
-    r"|stdout|stderr|power|gz|xz|zst|bz2|(?-i:p?[oe]|i)\d+))+$",  # not in capitals: `.O3` is no job
+    rf"|stdout|stderr|power|{PACKED}|(?-i:p?[oe]|i)\d+))+$",  # not in capitals: `.O3` is no job
     re.IGNORECASE,
 )
 _SLACK = 2.0  # s; Slurm counts whole seconds

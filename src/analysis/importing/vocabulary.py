@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from analysis.base.files import PACKED
 from analysis.base.words import STAMPS
 from analysis.schema.factors import BY_NAME, SYSTEMS, TABLE
 
@@ -91,7 +92,7 @@ _NOISE = set(
 _EXTENSIONS = re.compile(
     # What PBS adds to a name is in small letters: `.O3` is no job.
     r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip"
-    r"|gz|xz|zst|bz2|(?-i:[oe]\d+)))+$",
+    rf"|{PACKED}|(?-i:[oe]\d+)))+$",
     re.IGNORECASE,
 )
 

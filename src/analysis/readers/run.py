@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.base.files import printable
+from analysis.base.files import RECORD, plain_name, printable
 from analysis.base.models import Evidence
 from analysis.base.words import meant
 from analysis.readers.base import Faults
@@ -27,7 +27,6 @@ from analysis.schema.stated import IMPORTED
 EVIDENCE = get_args(Evidence)
 REQUIRED = ("run", "campaign", "application", "evidence")
 
-_NAME = re.compile(r"run\.json(?:\.(?:gz|xz|zst|bz2))?")
 _SNIFF = re.compile(rb'\s*\{.*"(?:run|campaign)"\s*:', re.DOTALL)
 _FACTOR = re.compile(rb'"(?:run|campaign|evidence|application)"\s*:')
 _PAIR = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")\s*:\s*')
@@ -52,7 +51,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like a run's record."""
     if not head.lstrip().startswith(b"{"):
         return False
-    return bool(_NAME.fullmatch(name)) or bool(_SNIFF.match(head) and len(set(_FACTOR.findall(head))) > 1)
+    return plain_name(name) == RECORD or bool(_SNIFF.match(head) and len(set(_FACTOR.findall(head))) > 1)
 
 
 def ended_well(exit_code: int, extra: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from analysis import readers
 from analysis.base import shell
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import plain_name
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
@@ -147,8 +148,7 @@ def profilers(case: Hearing) -> Iterator[Fault]:
 def written_files(case: Hearing) -> Iterator[Fault]:
     """Find runs without the profile that their own output says was written."""
     for run in case.ended:
-        names = {PurePosixPath(str(file["path"])).name for file in run.files}
-        stems = {re.sub(r"\.(?:gz|xz|zst|bz2)$", "", name) for name in names}
+        stems = {plain_name(PurePosixPath(str(file["path"])).name) for file in run.files}
         for file, mark in run.marks.items():
             for wrote in mark.wrote:
                 if PurePosixPath(wrote).name not in stems:

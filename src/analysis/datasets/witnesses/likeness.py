@@ -1,7 +1,6 @@
 """Witnesses of runs that are too much alike: a copy, a copy times a factor, a cell of two kinds."""
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import NOTED, RECORD, read_bytes
+from analysis.base.files import NOTED, RECORD, plain_name, read_bytes
 from analysis.base.words import percent
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.stated import IMPORTED
@@ -30,7 +29,6 @@ _STEP, _TELLING = 0.0101, 5.0
 _DRAWN = "synthetic"
 # A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
-_PACKED = re.compile(r"\.(?:gz|xz|zst|bz2)$")
 _COPY = "remove the copy, or put back the run's own file"
 
 
@@ -177,7 +175,7 @@ def _files(case: Hearing) -> Iterator[tuple[Testimony, Mapping[str, Any], str, A
         outputs = run.section("outputs")
         for file in run.files if outputs else ():
             name = str(file["path"]).partition(f"{run.name}/")[2]
-            yield run, file, name, outputs.get(name, outputs.get(_PACKED.sub("", name)))
+            yield run, file, name, outputs.get(name, outputs.get(plain_name(name)))
 
 
 def _unpacked(case: Hearing, file: Mapping[str, Any]) -> str:
