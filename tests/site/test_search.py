@@ -17,6 +17,7 @@ from analysis.estimates.contents import load_config
 from analysis.schema.campaigns import CampaignFile
 from analysis.site import search
 from analysis.site.build import Front, build
+from analysis.site.docs import Doc
 from analysis.site.page import PageContent, PageInput, terms
 from analysis.site.provenance import Provenance
 from tests.browser import CHROMIUM, Browser
@@ -48,7 +49,7 @@ QUERIES = [
     ("CPU frequency", "report-archer2022.html"),
     ("how to cite", "docs/how-to.html#cite-a-result"),
     ("import", "docs/import.html"),
-    ("power meter", "docs/power.html#which-meter-counts"),
+    ("power meter", "docs/power.html#meters-that-benchbook-reads"),
     ("statistics", "docs/statistics.html"),
     ("false discoveries", "docs/statistics-study.html#false-discoveries"),
     ("add a claim", "docs/claims.html#add-a-claim"),
@@ -142,6 +143,15 @@ QUERIES = [
     ("my job was cancelled, does it count", "docs/how-to.html#why-is-a-run-excluded"),
     ("spreadsheet of my runs", "docs/campaigns.html#a-table-of-your-own-runs"),
     ("openmpi or platform mpi", "index.html#lsdyna2014-mpi-platform-best"),
+    ("air-gapped install", "docs/how-to.html#install-without-a-network"),
+    ("remove a bad run", "docs/how-to.html#why-is-a-run-excluded"),
+    ("compare two campaigns", "docs/compare.html"),
+    ("slurm energy plugin", "docs/power.html"),
+    ("turbo off", "cpu-frequency.html"),
+    ("how accurate is the forecast", "docs/model.html#how-far-off-it-is"),
+    ("load old slurm logs", "docs/import.html"),
+    ("resume after node crash", "docs/measure.html#while-it-runs-and-after-a-fault"),
+    ("number of repetitions needed", "docs/how-to.html#how-many-repeats-do-i-need"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
@@ -155,7 +165,6 @@ NEAREST = [
     ("Singularity containers slow down", "docs/measure.html"),
     ("half populated nodes", "vasp-placement.html"),
     ("how do I import results of hpcbench", "docs/import.html"),
-    ("air-gapped install", "docs/how-to.html#install-without-a-network"),
 ]
 
 
@@ -283,6 +292,13 @@ def test_search__headings_and_captions_of_a_page_are_found() -> None:
     assert "Who talks to whom" in entry["terms"]
     assert "Method" not in entry["terms"]
     assert entry["body"].endswith("Payload")
+
+
+def test_search__other_names_of_a_section_are_found_and_not_shown() -> None:
+    body = Markup('<h2 id="why">Why is a run excluded?</h2><!-- also: skipped; left out --><p>It failed.</p>')
+    _, entry = search._doc(Doc("how-to", "How-to", "How-to", "", body))
+    assert entry["also"] == "skipped; left out"
+    assert entry["body"] == "It failed."
 
 
 def test_search__has_forty_questions() -> None:

@@ -52,6 +52,8 @@ _HEADINGS = re.compile(r"<h[23][^>]*>(?!Method|Verdicts|Notes on|In numbers)(.*?
 _CAPTIONS = re.compile(r"<figcaption[^>]*>([^<;]*)")
 _FIRST_CELL = re.compile(r"<tr[^>]*>\s*<td[^>]*>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
+# A comment in the documentation: what else a section is called by who looks for it.
+_ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 
 
 def index(
@@ -185,6 +187,7 @@ def _passage(doc: Doc, title: str, fragment: str, text: str) -> dict[str, Any]:
         "where": f"documentation · {doc.title}",
         "about": doc.title,
         "terms": " ".join(rows),
+        "also": " ".join(_ALSO.findall(text)),
         "body": " ".join(dict.fromkeys(_text(text).split())),
         "boost": (0.6 if _LEAST.match(doc.name) else _KINDS.get(doc.kind, 1.0)) * (0.9 if fragment else 1.0),
     }

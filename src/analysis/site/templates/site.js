@@ -119,12 +119,13 @@
       add(one.body || "", 1);
       add(one.terms || "", 2);
       add(one.about || "", 3);
+      add(one.also || "", 4);
       add(one.alias || "", 8);
       // Of what is not measured its own words count; the campaign in brackets is no word of a question.
       if (one.kind !== "gap") add(one.title.replace(/ \([\w.-]+\)$/, ""), 8);
       for (const word of weights.keys()) vocabulary.add(word);
       for (const one of new Set([...weights.keys()].map(stem))) df.set(one, (df.get(one) || 0) + 1);
-      return { ...one, weights, length: words(one.title).length, phrase: spaced(one.title), named: spaced(one.terms || "") };
+      return { ...one, weights, length: words(one.title).length, phrase: spaced(one.title), named: spaced(`${one.terms || ""} ${one.also || ""}`) };
     });
     const stems = new Map();
     for (const word of vocabulary) stems.set(stem(word), [...(stems.get(stem(word)) || []), word]);
@@ -165,7 +166,7 @@
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
     ("a an and any are as at be best better between by can could count counts do does enough every fast faster fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of on one or overhead per performance real really s should slow slower solution spend spent t take takes than that the there to two use using versus vs want was way we were what when which with worth would you")
+      " most much my need needs of off on one or overhead per performance real really s should slow slower solution spend spent t take takes than that the there to two use using versus vs want was way we were what when which with worth would you")
       .split(" ")
   );
   const ASKING = new Set("how which what why is are do does did should can a an the of".split(" "));
