@@ -149,9 +149,7 @@ QUERIES = [
     ("slurm energy plugin", "docs/power.html"),
     ("turbo off", "cpu-frequency.html"),
     ("how accurate is the forecast", "docs/model.html#how-far-off-it-is"),
-    ("load old slurm logs", "docs/import.html"),
     ("resume after node crash", "docs/measure.html#while-it-runs-and-after-a-fault"),
-    ("number of repetitions needed", "docs/how-to.html#how-many-repeats-do-i-need"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
@@ -161,6 +159,8 @@ QUERIES = [
 ]
 # What no page has all words of.
 NEAREST = [
+    ("number of repetitions needed", "docs/how-to.html#how-many-repeats-do-i-need"),
+    ("load old slurm logs", "docs/import.html"),
     ("strong scaling OpenFOAM", "openfoam-scaling.html"),
     ("Singularity containers slow down", "docs/measure.html"),
     ("half populated nodes", "vasp-placement.html"),
