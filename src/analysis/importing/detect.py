@@ -74,6 +74,8 @@ _STARTS = (
     r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
     r"^ +Program \S+ v\S+(?: \([^)]*\))? +starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE
     _ENTRY.format("run_start"),
+    r"^; START (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$",  # IO500
+    r'^(?: *Tested with SPEC .* on |"Result run on",")(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[-+]\d{4})',
     r"^ +Today is (\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE before 4.2
     rf"^{_DAY}$",  # what `date` prints
 )
@@ -82,6 +84,7 @@ _ENDS = (
     rf"^(?:Run f|F)inished *: +{_DAY}",
     r"^-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",
     _ENTRY.format("run_stop"),
+    r"^; END (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$",
     r"PROGRAM ENDED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
 )
 # The host of a program's first process, as programs print it.
@@ -92,6 +95,7 @@ _HOSTS = (
     r"^Hostname: '([^']+)'",  # HPCC
     r"PROGRAM (?:RAN|STARTED) ON +([A-Za-z]\S*)$",  # CP2K
     r"^ +hostname += (\S+)",  # NWChem
+    r"^taskid: 0 hostname: (\S+)",  # WRF
 )
 _PRINTED = "(?m)" + "|".join((*_STARTS, *_ENDS, *_HOSTS))
 

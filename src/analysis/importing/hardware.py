@@ -21,6 +21,10 @@ _MODULES = re.compile(r"Currently Loaded Mod", re.IGNORECASE)
 _INSTANCE = re.compile(r"(?i:instance[-_ ]?type)[\"']?[ \t]*[:=][ \t]*[\"']?([\w.-]+)")
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
 _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
+# A report of SPEC: `            CPU Name: Xeon Gold 6148`, in CSV `"CPU Name","Xeon Gold 6148"`.
+_REPORT = r'^[ \t]*"?CPU Name(?:: |",)'
+_REPORTED = {"cpu": "CPU Name", "dimm": "Memory", "build": "Compiler", "cluster": "Hardware Model:"}
+_SYSTEM = re.compile(r"^ *SPEC.* (?:Result|Summary) *\n *\S.*\n *(\S.*)$", re.MULTILINE)  # below its vendor
 _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slots=\d+)?[ \t]*\n){1,5000}")
 _ANY = (
     "(?m)"
@@ -30,7 +34,7 @@ _ANY = (
 # What must be in a text that states hardware, modules or directives.
 _STATED = "|".join(
     (
-        *(_ANY, modules.SIGN, vocabulary.LIBRARY),
+        *(_ANY, modules.SIGN, vocabulary.LIBRARY, _REPORT),
         *(one.pattern for one in (_BRAND, _INSTANCE, scheduler.DIRECTIVE)),
     )
 )
@@ -74,6 +78,8 @@ def stated(text: str) -> Facts:
         facts["build"] = compiler
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts |= {"cpu": name} if (name := cpu(found[1])) else {}
+    if re.search(_REPORT, text, re.MULTILINE):
+        facts |= _reported(text)
     if len(instances := set(_INSTANCE.findall(text))) == 1:
         known = vocabulary.parse_name(instances.pop()).values.get("host_group")
         facts |= {"host_group": known[0]} if known else {}
@@ -99,6 +105,16 @@ def cpu(text: str) -> str:
     text = re.sub(r"\((?:R|TM|r|tm)\)|@.*|\bCPU\b|\bProcessor\b|\d+-Core\b|^Intel\b|^AMD\b", " ", text)
     name = " ".join(text.split())
     return "" if re.match(r"-?$|unknown\b", name, re.IGNORECASE) else name  # as on Arm
+
+
+def _reported(text: str) -> Facts:
+    """Return the machine of a report of SPEC: its processor, memory, compiler and model."""
+    facts: Facts = {"cluster": found[1].strip()} if (found := _SYSTEM.search(text)) else {}
+    for name, label in _REPORTED.items():
+        if found := re.search(rf'^[ \t]*"?{label}"?[:,][ \t]*"?([^\s"][^"\n]*)', text, re.MULTILINE):
+            stated = " ".join(found[1].partition(" fixme")[0].split())
+            facts[name] = cpu(stated) if name == "cpu" else stated
+    return facts
 
 
 def _library(text: str) -> str:

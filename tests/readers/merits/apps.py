@@ -433,7 +433,7 @@ APPS = {
 }
 # By eye: figure of merit, unit, step, time by the program's own clock, ranks, threads, nodes; and the version.
 KNOWN_APPS = {
-    "fio": (float("nan"), "", float("nan"), float("nan"), -1, -1, -1),
+    "fio": (131072000.0, "B/s", float("nan"), float("nan"), -1, -1, -1),
     "mlperf": (2230.343, "s", 0.001, 2230.343, -1, -1, -1),
     "babelstream": (503316.48, "MB/s", 0.001, float("nan"), -1, -1, -1),
     "castep": (64.0, "s", 0.01, 64.0, 64, -1, -1),

@@ -21,6 +21,7 @@ from analysis.schema import registry
 
 from . import texts
 from .apps import FIO_TERSE, KNOWN_APPS, VERSIONS_APPS, WRONG
+from .suites import KNOWN_SUITES, VERSIONS_SUITES, WRONG_SUITES
 from .texts import CP, TEXTS
 
 
@@ -52,6 +53,7 @@ KNOWN = {
     "reframe": (98765.5, "MB/s", math.nan, math.nan, 1, -1, -1),
     "stream": (111220.9, "MB/s", 0.1, math.nan, -1, 16, -1),
     **KNOWN_APPS,
+    **KNOWN_SUITES,
 }
 VERSIONS = {
     "darshan": "3.5.0",
@@ -69,6 +71,7 @@ VERSIONS = {
     "reframe": "4.7.2",
     "stream": "5.10",
     **VERSIONS_APPS,
+    **VERSIONS_SUITES,
 }
 
 
@@ -89,10 +92,11 @@ def test_merits__figure_unit_time_and_counts_are_those_of_the_text(engine: str) 
     assert (ds.complete, bool(ds.valid)) == (True, True)
 
 
-@pytest.mark.parametrize("engine", sorted(WRONG))
+@pytest.mark.parametrize("engine", sorted(WRONG | WRONG_SUITES))
 def test_merits__wrong_digit_is_contradicted_by_the_rest(engine: str) -> None:
-    assert TEXTS[engine].count(WRONG[engine][0]) == 1
-    ds = read(engine, TEXTS[engine].replace(*WRONG[engine]))
+    right, wrong = (WRONG | WRONG_SUITES)[engine]
+    assert TEXTS[engine].count(right) == 1
+    ds = read(engine, TEXTS[engine].replace(right, wrong))
     assert (ds.complete, math.isnan(float(ds.figure_of_merit))) == (False, True)
     assert "a number is damaged: get the output again" in ds.warnings[0]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 
 from .apps import APPS, CLOSED_BY_APPS
+from .suites import CLOSED_BY_SUITES, SUITES
 
 # xhpl 2.3 (`HPL_pdinfo.c`, `HPL_pdtest.c`); NVIDIA's and Intel's rows after outputs of HPL-NVIDIA 1.0.0 and of
 # Intel's GPU build.
@@ -443,6 +444,7 @@ TEXTS = {
     "reframe": REFRAME,
     "stream": STREAM,
     **APPS,
+    **SUITES,
 }
 
 # Up to the words that close an output; programs print more after them, and nothing of it is read.
@@ -458,6 +460,7 @@ _CLOSED_BY = {
     "quantum_espresso": "JOB DONE.",
     "stream": "Solution Validates",
     **CLOSED_BY_APPS,
+    **CLOSED_BY_SUITES,
 }
 SAMPLES = {
     engine: text[: text.rindex(mark) + len(mark)] if (mark := _CLOSED_BY.get(engine)) else text

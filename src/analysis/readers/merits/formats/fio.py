@@ -1,6 +1,8 @@
-"""fio 2.x and 3.x: bandwidth, operations per second, latency of each job, from its JSON or terse output."""
+"""fio 1.x to 3.x: bandwidth and operations per second of each job, from its text, JSON or terse output."""
 
+import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import xarray as xr
@@ -8,12 +10,24 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.readers.base import as_utf8
 from analysis.readers.format import Format
-from analysis.readers.merits.output import Document, Output, agree, integer_of, items, text_of
+from analysis.readers.merits.output import (
+    Document,
+    FigureRow,
+    Output,
+    agree,
+    integer_of,
+    items,
+    step,
+    text_of,
+)
 from analysis.readers.text import contains, number
 
 FORMAT = Format(
-    engine="fio", kind="merits", tool="fio", marks=((b'"fio version"', b'"jobs"'), (b";fio-",)),
-    near=r"\bfio\b", first_line=r'^\{\s*"fio version"', figure_of_merit="write", unit="B/s",
+    engine="fio", kind="merits", tool="fio",
+    marks=((b'"fio version"', b'"jobs"'), (b";fio-",), (b": (groupid=", b"): err=")), near=r"\bfio\b",
+    # A job is named in a line before the version, and so are its copies.
+    first_line=r'^\{\s*"fio version"|^(?:.*\(g=\d+\): rw=.*\n(?:\.\.\.\n)?)+fio[- ]\d',
+    figure_of_merit="write", unit="B/s",
     problem=("rw?", "rwmixread?", "bs?", "size?", "direct?", "ioengine?", "iodepth?", "numjobs?"),
 )  # fmt: skip
 _Of = tuple[int, str, str]  # result, case, check
@@ -21,20 +35,50 @@ _ACCESSES = ("read", "write", "trim")
 # Terse 3 to 5: total KiB, KiB/s, operations per second, time in ms of reads and of writes.
 _TERSE = re.compile(rb"^[345];fio-\d", re.MULTILINE)
 _WRITE = {"3": 46, "4": 46, "5": 52}
+# Of the text: what is asked of a job, what it did, and what its group did in all.
+_ASKED = (
+    r"^\S.*?: \(g=\d+\): rw=(?P<rw>\S+), bs=(?P<bs>.*), ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)"
+)
+_JOB = r"^(?P<job>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err= *(?P<error>\d+)"
+_DID = r"^ +(?P<access>read|write|trim) ?: .*?(?:IOPS|iops)=(?P<iops>[\d.]+)(?P<prefix>[kMG]?)"
+_GROUP = r"^Run status group (?P<group>\d+) \(all jobs\):"
+_AMOUNT = r"(?P<{0}>[\d.]+) ?(?P<{0}_unit>[kKMGTP]?i?B)"
+_ALL = (
+    rf"^ +(?P<access>READ|WRITE|TRIM): (?:bw={_AMOUNT.format('bw')}/s.*, io={_AMOUNT.format('io')} ?\(.*"
+    rf"|io={_AMOUNT.format('old_io')}, aggrb={_AMOUNT.format('old_bw')}/s,.*) ?"
+    r"(?:run|maxt)=(?:\d+-)?(?P<run>\d+)(?:msec)?"
+)
 _LINE = r"^(?P<kind>[345]);fio-(?P<version>[^;]+);(?P<job>[^;]*);\d+;(?P<error>-?\d+);.*$"
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes hold fio's JSON, also after its warnings, or a line of its terse output."""
-    return (b'"fio version"' in head and b'"jobs"' in head) or contains(head, _TERSE, b";fio-")
+    """Tell whether some bytes hold fio's text, its JSON, also after warnings, or a terse line."""
+    return _is_json(head) or _is_text(head) or contains(head, _TERSE, b";fio-")
+
+
+def _is_json(head: bytes) -> bool:
+    return b'"fio version"' in head and b'"jobs"' in head
+
+
+def _is_text(head: bytes) -> bool:
+    return b": (groupid=" in head and b"): err=" in head
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read every job: kind ``merits``, the job's name in ``case``; a job with an error failed its check."""
     data = as_utf8(data)
     if not sniff(data):
-        raise ReadError.at(source, 0, "no 'fio version' and no terse line", "give fio's JSON or terse output")
-    return _terse(data, source) if _TERSE.search(data) else _json(data, source)
+        found = "no 'fio version', no 'groupid' of a job and no terse line"
+        raise ReadError.at(source, 0, found, "give fio's text, JSON or terse output")
+    if _is_json(data):
+        return _json(data, source)
+    return (_terse if _TERSE.search(data) else _text)(data, source)
+
+
+def _main(output: Output) -> str:
+    """Return the figure that counts: that of writing, unless nothing was written."""
+    names = {row.merit for row in output.rows}
+    return next((access for access in ("write", "read", "trim") if access in names), "")
 
 
 def _json(data: bytes, source: str) -> xr.Dataset:
@@ -56,7 +100,7 @@ def _json(data: bytes, source: str) -> xr.Dataset:
             found = job.get(access)
             if isinstance(found, dict) and found.get("io_bytes"):
                 _access(document, access, found, (result, case, check), 1 if major >= 3 else 1024)
-    return document.dataset(FORMAT, version)
+    return document.dataset(FORMAT, version, _main(document.output))
 
 
 def _in_bytes(text: str) -> str:
@@ -102,4 +146,66 @@ def _terse(data: bytes, source: str) -> xr.Dataset:
         output.check(result, match["error"] == "0")
     if output.rest.strip() and _TERSE.match(output.rest.encode()):
         output.faults.damage(0, "the last line does not end", "the file is cut; the line is not used")
-    return output.dataset(FORMAT, main=output.only_merit())
+    return output.dataset(FORMAT, main=_main(output))
+
+
+def _text(data: bytes, source: str) -> xr.Dataset:
+    """Read the text: of several processes it has what they did in all."""
+    output = Output(data, source)
+    output.facts["version"] = output.first(r"^fio[- ](\d\S*)")
+    jobs = [(line, match) for line, match in output.find(_JOB)]
+    groups = {match["group"]: line for line, match in output.find(_GROUP)}
+    for group in dict.fromkeys(match["group"] for _, match in jobs):
+        own = [match for _, match in jobs if match["group"] == group]
+        names = dict.fromkeys(match["job"] for match in own)
+        of = int(group), next(iter(names)) if len(names) == 1 else f"group {group}"
+        output.check(of[0], all(match["error"] == "0" for match in own))
+        if group not in groups:
+            output.faults.damage(
+                jobs[-1][0], f"no status of group {group}", "the run did not end or the file is cut"
+            )
+            continue
+        after = min((line for line in groups.values() if line > groups[group]), default=math.inf)
+        for line, match in output.find(_ALL):
+            if groups[group] < line < after:
+                _in_all(output, line, match, of)
+    output.facts |= _asked(match for _, match in output.find(_ASKED))
+    if len(jobs) == 1:
+        for line, match in output.find(_DID):
+            iops = f"{number(match['iops']) * 1000 ** ' kMG'.index(match['prefix'] or ' '):.10g}"
+            output.add(f"{match['access']} iops", iops, "1/s", line, case=jobs[0][1]["job"])
+    did = {match["access"] for _, match in output.find(_DID)}
+    output.verify(
+        0, did == {row.merit for row in output.rows} & {*_ACCESSES}, f"no sum of {', '.join(sorted(did))}"
+    )
+    return output.dataset(FORMAT, main=_main(output))
+
+
+def _asked(jobs: Iterable[re.Match[str]]) -> dict[str, str]:
+    """Return the options of all jobs, if they agree; how many processes there are is not stated."""
+    options = [{name: match[name] for name in ("rw", "bs", "ioengine", "iodepth")} for match in jobs]
+    return options[0] if options and all(one == options[0] for one in options) else {}
+
+
+def _in_all(output: Output, line: int, match: re.Match[str], of: tuple[int, str]) -> None:
+    """Add what the jobs of a group did in all, as a rate or as so much in so long, whichever has more digits.
+
+    Before 2.99 its KB are 1,024 B. Later, 20.99 MiB/s may be printed as 20.0: such a rate is not used.
+    """
+    old = "old_" if match["old_bw"] else ""
+    each, all_of = (_bytes(match[f"{old}{name}_unit"], 1024 if old else 1000) for name in ("bw", "io"))
+    moved, printed, seconds = match[f"{old}io"], match[f"{old}bw"], number(match["run"]) / 1e3
+    access, rate = match["access"].lower(), number(printed) * each
+    if not seconds > 0:
+        return
+    found = f"{printed} x {each} B/s in {seconds} s are not {moved} x {all_of} B of {access}"
+    own, resolution = number(moved) * all_of / seconds, step(moved) * all_of / seconds
+    output.verify(line, abs(rate - own) <= each + resolution + 0.01 * own, found)
+    if "." not in printed and step(printed) * each < resolution:
+        own, resolution = rate, step(printed) * each
+    output.rows.append(FigureRow(access, own, "B/s", resolution, line, *of))
+
+
+def _bytes(unit: str, base: int) -> int:
+    """Return the bytes of a unit as ``MiB``, or ``MB`` of 1,000 or 1,024 KB."""
+    return int((1024 if "i" in unit else base) ** " KMGTP".index(unit[:-1].rstrip("i").upper() or " "))
