@@ -265,6 +265,50 @@ def test_perf_stat__whole_run_without_its_time_or_its_count_is_named():
     assert mean.warnings[0].startswith("f:2: the mean of 10 runs; ")
 
 
+PERF_APPENDED = """\
+# started on Sun Mar  1 10:00:00 2026
+
+
+ Performance counter stats for 'system wide':
+
+            850.00 Joules power/energy-pkg/
+
+      10.0 seconds time elapsed
+
+# started on Sun Mar  1 10:05:00 2026
+
+
+ Performance counter stats for 'system wide':
+
+            990.00 Joules power/energy-pkg/
+
+      11.0 seconds time elapsed
+
+"""
+
+
+def test_perf_stat__results_behind_each_other_have_their_own_times_and_nothing_is_known_between():
+    ds = readers.parse(PERF_APPENDED.encode(), "f", tz="UTC")
+    assert ds["time"].values[[0, -1]].astype("M8[s]").astype(str).tolist() == [
+        "2026-03-01T10:00:00", "2026-03-01T10:05:11",
+    ]  # fmt: skip
+    np.testing.assert_allclose(ds["power"].values[0], [np.nan, 85.0, np.nan, 90.0])
+    assert ds["energy_counter"].values[0, -1] == pytest.approx(850.0 + 990.0)
+    undated = "".join(line for line in PERF_APPENDED.splitlines(True) if line[0] != "#")
+    with pytest.raises(ReadError, match=r"2 energies of energy-pkg, .* put each result into a file"):
+        readers.parse(undated.encode(), "f")
+
+
+def test_perf_stat__json_is_read_and_cores_without_a_counter_are_no_damage():
+    line = '{{"counter-value" : "{}", "unit" : "Joules", "event" : "power/energy-{}/", "event-runtime" : {}, "pcnt-running" : 100.00}}\n'  # noqa: E501
+    ds = readers.parse((line.format(12.75, "pkg", 5 * 10**9)).encode(), "f", start=T0)
+    assert (ds["meter"].values.tolist(), ds["power"].values[0, 1]) == (["energy-pkg"], 12.75 / 5)
+    cores = "S0-D0-C0 1 3.75 Joules power/energy-pkg/\nS0-D0-C1 0 <not counted> Joules power/energy-pkg/\n"
+    ds = readers.parse(f"{cores}\n 1.5 seconds time elapsed\n".encode(), "f", start=T0)
+    assert ds.complete
+    assert ds["power"].values[0, 1] == 2.5
+
+
 # After `likwid-powermeter.lua` of LIKWID 5.
 LIKWID = """\
 --------------------------------------------------------------------------------
@@ -301,6 +345,11 @@ def test_likwid__sockets_and_memory_without_the_cores():
         "socket 1/PKG": 200.75,
     }
     assert times(ds)[-1] == "2026-03-01T10:00:02.500"
+
+
+def test_likwid__two_measurements_in_a_file_are_refused():
+    with pytest.raises(ReadError, match="2 energies of socket 0/PKG"):
+        readers.parse((LIKWID + LIKWID.replace("2.5 s", "5 s")).encode(), "f", start=T0)
 
 
 def test_likwid__energy_without_a_run_time_is_refused():

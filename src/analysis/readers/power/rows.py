@@ -141,13 +141,24 @@ def refuse_torn(log: MeterLog, readings: MeterReadings, lines: Sequence[int]) ->
         raise ReadError.at(log.source, int(lines[order[back[0] + 1]]), found, remedy)
 
 
-def spans(rows: Sequence[tuple[str, int, int, float]]) -> MeterReadings:
-    """Make counters of energies known for a span only: meter, begin and end in ns since 1970 UTC, J."""
-    times = [time for _, begin, end, _ in rows for time in (begin, end)]
-    joules = [value for *_, energy in rows for value in (0.0, energy)]
-    readings = readings_of(times, [meter for meter, *_ in rows for _ in range(2)], joules)
-    readings.counter = readings.power
-    return readings
+def spans(log: MeterLog, rows: Sequence[tuple[str, int, int, float]]) -> MeterReadings:
+    """Make means of energies known for a span only: meter, begin and end in ns since 1970 UTC, J.
+
+    What a meter shows between two spans is not known. ReadError if two of one meter overlap: several results
+    in a file, of which none says when it began.
+    """
+    readings: list[tuple[int, str, float]] = []
+    last: dict[str, int] = {}
+    for meter, begin, end, joules in sorted(dict.fromkeys(rows), key=lambda row: row[1]):
+        if begin < last.get(meter, begin):
+            several = sum(row[0] == meter for row in rows)
+            found = f"{several} energies of {meter}, of times that overlap or are not known"
+            raise ReadError.at(log.source, 0, found, "put each result into a file of its own")
+        if last.get(meter) != begin:
+            readings.append((begin, meter, float("nan")))
+        readings.append((end, meter, joules * SECOND / (end - begin)))
+        last[meter] = end
+    return readings_of(*map(list, zip(*readings, strict=True)), mean=True)
 
 
 def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> MeterReadings:

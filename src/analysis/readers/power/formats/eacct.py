@@ -57,7 +57,7 @@ def parse(log: MeterLog) -> MeterReadings:
     begin = Stamps(log).start()
     meters = [f"{job}-{step}/{node}".rstrip("/") for job, step, node, *_ in whole]
     times = [(begin, begin + round(took * SECOND), joules) for *_, took, joules in whole]
-    return spans([(meter, *time) for meter, time in zip(meters, times, strict=True)])
+    return spans(log, [(meter, *time) for meter, time in zip(meters, times, strict=True)])
 
 
 def _step(line: str, title: re.Match[str], number: int, log: MeterLog) -> _Step | None:

@@ -66,4 +66,4 @@ def parse(log: MeterLog) -> MeterReadings:
     if not whole:
         raise log.empty(f"host with {_TOTALS} of runtime and energy")
     start = int(begin) if begin == begin else clock.start()
-    return spans([(f"{h}/{part}", start, start + round(seconds[h] * SECOND), e) for h, part, e in whole])
+    return spans(log, [(f"{h}/{part}", start, start + round(seconds[h] * SECOND), e) for h, part, e in whole])

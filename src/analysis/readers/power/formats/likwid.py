@@ -50,4 +50,4 @@ def parse(log: MeterLog) -> MeterReadings:
     if not found:
         raise log.empty("energy of a socket with a run time")
     begin = Stamps(log).start()
-    return spans([(meter, begin, begin + round(took * SECOND), joules) for meter, took, joules in found])
+    return spans(log, [(meter, begin, begin + round(took * SECOND), joules) for meter, took, joules in found])

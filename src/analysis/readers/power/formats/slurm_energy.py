@@ -54,5 +54,5 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
     meters = [f"{j}.{s}" if s else str(j) for j, s in zip(ids, steps, strict=True)]
     rows = [(m, a, b, e) for m, (a, b), e in zip(meters, utc, joules[keep].tolist(), strict=True)]
     return log.dataset(
-        spans(rows), tool="Slurm ConsumedEnergyRaw", location="nodes, as acct_gather_energy has it"
+        spans(log, rows), tool="Slurm ConsumedEnergyRaw", location="nodes, as acct_gather_energy has it"
     )
