@@ -85,6 +85,39 @@ def test_import__the_document_of_a_job_by_hpcbench_is_a_run_with_the_facts_of_it
     assert list(runs(project)["figure_of_merit"].values) == [0.51, 7.98]
 
 
+def test_import__the_energy_that_slurm_counted_for_a_job_of_hpcbench_is_that_of_its_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """Of one whole node alone: of more it may be that of the first, of a part it is that of others too."""
+    one = {"SLURM_JOB_NUM_NODES=2": "SLURM_JOB_NUM_NODES=1", "nid[000011-000012]": "nid000011", '"2"': '"1"'}
+    cores = {'"CPU(s)": "256"': '"CPU(s)": "256", "Core(s) per socket": "64", "Socket(s)": "2"'}
+    energy = {'"ConsumedEnergyRaw": "0"': '"ConsumedEnergyRaw": "184396"'}
+    whole, part = ({"SLURM_JOB_ID=": f'SLURM_JOB_CPUS_PER_NODE={n}", "SLURM_JOB_ID='} for n in (256, 4))
+    other = {"184396.0": "90000.0"}
+    wanted = [one | cores | energy | whole, one | cores | energy | part, cores | energy | whole, one | other]
+    for at, changes in enumerate(wanted):
+        path = tmp_path / "tree" / f"job{at}" / "gmx.json"
+        path.parent.mkdir(parents=True)
+        text = TEXTS["hpcbench"].replace("4711", str(4711 + at)).replace("7.98", f"7.9{at}")
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text)
+    _records(project, imported, tmp_path / "tree")
+    table = runs(project).ds.sortby("job_id")
+    assert table["job_id"].values.tolist() == ["4711", "4712", "4713", "4714"]
+    found = table["energy"].values
+    assert found[0] == 184396.0
+    assert not any(one == one for one in found[1:])
+    reasons = table["energy_reason"].values
+    assert "a part of its cores" in reasons[1]
+    assert "first node alone" in reasons[2]
+    assert reasons[3] == "no power log"
+    said = json.loads((tmp_path / "tree/job3/gmx.json").read_text())
+    ds = readers.parse(json.dumps(said).encode(), "gmx.json")
+    assert "its energy is 90000 J, the accounting of job 4714 has 0 J" in "".join(ds.attrs["warnings"])
+
+
 def test_import__jobs_on_other_gpus_are_no_repeats_and_a_program_without_totals_is_not_damaged(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:

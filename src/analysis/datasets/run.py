@@ -22,7 +22,7 @@ from analysis.datasets.applications import facts
 from analysis.datasets.contradictions import contradictions, stated
 from analysis.datasets.witnesses.marks import Marks, marks
 from analysis.datasets.witnesses.readings import LogDigest, digest
-from analysis.energy.attribution import RunEnergy, own_energy
+from analysis.energy.attribution import RunEnergy, counted_by_slurm, own_energy
 from analysis.readers.run import ended_well, records
 from analysis.schema.applications import Application
 from analysis.schema.registry import Columns, blank
@@ -128,6 +128,8 @@ def read_run(
         out.energy, found_faults = own_energy(folder, logs, out.row, refused=refused, power=power)
         faults += found_faults
     out.faults += map(str, faults)
+    if result is not None and not meters and not refused:
+        out.energy = counted_by_slurm(result.ds.attrs, out.row)
     for other in results[1:]:
         reason = _reason(out, record, application, other)
         with sparing(other.source) as faults:

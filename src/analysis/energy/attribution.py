@@ -124,7 +124,7 @@ def attribute(
     for row, mine, joules in zip(rows, own, counted, strict=True):
         found = mine
         if not mine.known and np.isfinite(joules):
-            found = RunEnergy(joules, mean_power=_mean_power(joules, row), location=SLURM)
+            found = counted_by_slurm({"energy_slurm": joules}, row)
         if row["run"] in parts:
             measured = _of_campaign(row, parts[row["run"]])
             found = measured if measured.known or not found.known else found
@@ -133,6 +133,14 @@ def attribute(
             found = RunEnergy(reason=f"{who} counts a node whole for each of the jobs that share it")
         out.append(found if found.known or found.reason else RunEnergy(reason=NO_LOG))
     return out, pd.DataFrame(table)
+
+
+def counted_by_slurm(attrs: Mapping[str, Any], row: Row) -> RunEnergy:
+    """Return the energy that Slurm counted for a job by the attributes of its result, or the reason."""
+    joules = float(attrs.get("energy_slurm", np.nan))
+    if np.isnan(joules):
+        return RunEnergy(reason=str(attrs.get("energy_reason", "")))
+    return RunEnergy(joules, mean_power=_mean_power(joules, row), location=SLURM)
 
 
 def own_energy(

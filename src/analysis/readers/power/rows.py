@@ -144,8 +144,8 @@ def refuse_torn(log: MeterLog, readings: MeterReadings, lines: Sequence[int]) ->
 def spans(log: MeterLog, rows: Sequence[tuple[str, int, int, float]]) -> MeterReadings:
     """Make means of energies known for a span only: meter, begin and end in ns since 1970 UTC, J.
 
-    What a meter shows between two spans is not known. ReadError if two of one meter overlap: several results
-    in a file, of which none says when it began.
+    What a meter shows between two spans is not known. Several results in a file may not say when each
+    began: ReadError if two spans of one meter overlap.
     """
     readings: list[tuple[int, str, float]] = []
     last: dict[str, int] = {}

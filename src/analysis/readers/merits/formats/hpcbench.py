@@ -1,11 +1,13 @@
 """hpcbench's collated document (JSON) of one job: the totals of a molecular dynamics program's log."""
 
+import math
 from typing import Any
 
 import xarray as xr
 
 from analysis.readers.format import Format
 from analysis.readers.merits.output import Document, integer_of, items, text_of
+from analysis.readers.text import number
 
 FORMAT = Format(
     engine="hpcbench", kind="merits", tool="hpcbench", marks=((b'"sysinfo"', b'"kernel-release"'),),
@@ -13,6 +15,7 @@ FORMAT = Format(
 )  # fmt: skip
 # The totals that its readers of logs give in one unit each; the others follow from them.
 _TOTALS = {"ns/day": "ns/day", "Wall Clock Time (s)": "s", "Consumed Energy (J)": "J"}
+_NO_VALUE = 4.29e9  # J; what Slurm writes for "never measured" is larger
 # How Slurm's options for nodes, ranks on each and ranks may be written.
 _ASKED = (("nodes", "N"), ("ntasks-per-node", "tasks-per-node"), ("ntasks", "n"))
 
@@ -38,7 +41,31 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         found = f"the accounting belongs to job {job}, the environment to job {other.get('SLURM_JOB_ID')}"
         document.output.faults.note(0, found, "collate files of one job; the environment is not used")
     document.output.facts |= counts(document.content)
-    return document.dataset(FORMAT, text_of(document.content, "version"), main="ns/day")
+    joules, reason = energy(document.content)
+    figure = number(str(totals.get("Consumed Energy (J)", "")))
+    known = number(str(part(document.content, "accounting").get("ConsumedEnergyRaw", "")))
+    if figure > 0 and abs(figure - known) > 1:
+        found = f"its energy is {figure:g} J, the accounting of job {job} has {known:g} J"
+        document.output.faults.note(0, found, "the figure comes from a GPU's log or another count of Slurm")
+    ds = document.dataset(FORMAT, text_of(document.content, "version"), main="ns/day")
+    return ds.assign_attrs(energy_slurm=joules, energy_reason=reason)
+
+
+def energy(content: dict[str, Any]) -> tuple[float, str]:
+    """Return the J that Slurm counted for the job, NaN without, and why they are not those of the run.
+
+    hpcbench keeps the first count that sacct prints: of the job, or of its batch step on the first node.
+    """
+    variables, machine = environment(content), part(content, "sysinfo", "CPU")
+    joules = number(str(part(content, "accounting").get("ConsumedEnergyRaw", "")))
+    if not variables or not 0 < joules < _NO_VALUE:
+        return math.nan, ""
+    if integer_of(variables, "SLURM_JOB_NUM_NODES") != 1:
+        return math.nan, "Slurm's count in the document may be that of the first node alone"
+    cores = integer_of(machine, "Core(s) per socket") * integer_of(machine, "Socket(s)")
+    if integer_of(variables, "SLURM_JOB_CPUS_PER_NODE") < cores:
+        return math.nan, "Slurm counts a node whole, and the job had a part of its cores"
+    return joules, ""
 
 
 def part(content: Any, *keys: str) -> dict[str, Any]:
