@@ -167,6 +167,25 @@ def test_mixture__runs_far_from_the_rest_are_asked_about(n: int, far: tuple[floa
     assert "planted" in {one.cell["case"] for one in found}
 
 
+FEW = [
+    ((1, 27), "2 runs differ by 27.0 times"),
+    ((10.6, 1, 1.02), "1 run of 3 differs by 10.5 times from the rest"),
+    ((10.6, 10.5, 1), "1 run of 3 differs by 10.5 times from the rest"),
+    ((1, 1.1, 5, 5.2, 5.1), "5 runs fall into groups of 2 and 3 that differ by 4.9 times"),
+    ((1, 1.9), ""),
+    ((1, 1.5, 1.95), ""),
+]
+
+
+@pytest.mark.parametrize(("values", "found"), FEW)
+def test_mixture__a_few_runs_that_differ_as_no_repeats_do_are_asked_about(
+    values: tuple[float, ...], found: str
+) -> None:
+    """More than twice; alone in their campaign, and with nothing that is stated of them."""
+    told = [one.found for one in campaign(rows(np.array(values), "few")).doubts]
+    assert told == ([f"{found}: what differs, or are they repeats?"] if found else [])
+
+
 # ---- what a doubt does
 
 

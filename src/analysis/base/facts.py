@@ -35,6 +35,8 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     elif found.kind == "pairs":
         hosts = (1 + math.isqrt(1 + 8 * len(found.sizes))) // 2
         text = f"{n} runs cover all {len(found.sizes)} pairs of {hosts} hosts and differ by up to {by}"
+    elif n == len(found.sizes):
+        text = f"{n} runs differ by {by}"
     else:
         sizes = sorted({*found.sizes})
         few = len(found.sizes) <= _LISTED

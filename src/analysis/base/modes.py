@@ -27,7 +27,11 @@ _DRAWS, _SEED = 4_000, 20_261_123
 _ORDERS, _PORTION = 2_000, 200  # in which a step along time is sought, and how many of them at a time
 _MOST = 60  # of more values as many quantiles stand for them
 _MANY = 400  # values whose farthest one is known without simulation, and of whose pairs few are enough
-FEWEST = 3  # values of a cell that are looked at
+FEWEST = 2  # values of a cell that are looked at
+_SOME = 3  # of which two may be groups
+# What values too few to tell groups in never differ by: in the campaigns that come with Benchbook 1 of 100 pairs
+# of runs of a cell differ by more, and no cell of fewer than six runs does (the widest differs 1.39 times).
+_TWICE = math.log(2)
 _ALONE = 6  # values in which groups can be told from noise, whatever other cells are like
 # What the scatter of other cells counts beside that of a cell's own, in degrees of freedom.
 _OTHERS = 12
@@ -70,6 +74,7 @@ def split(
     told = _parting(facts or {})
     found = (
         _by_values(x, scatter)
+        or _by_range(x, bool((np.asarray(values) > 0).all()))
         or _by_distance(x)
         or (_by_time(x, np.asarray(times, dtype="f8")) if times is not None else None)
     )
@@ -85,7 +90,7 @@ def split(
 
 def prepare() -> None:
     """Draw what noise does in cells of usual size, which is kept for later calls of `split`."""
-    for n in range(FEWEST, _USUAL + 1):
+    for n in range(_SOME, _USUAL + 1):
         _null(n)
         _farthest(n)
 
@@ -133,8 +138,8 @@ def _codes(levels: Sequence[object]) -> NDArray[np.intp] | None:
 def _by_values(x: Array, scatter: float | None) -> Split | None:
     """Find groups, or values far from the rest; what scatters far more than other cells needs less proof."""
     n = len(x)
-    wide = scatter is not None and n >= FEWEST and _wider(x, scatter)
-    if n < (FEWEST if wide else _ALONE) or np.ptp(x) < LEAST:
+    wide = scatter is not None and n >= _SOME and _wider(x, scatter)
+    if n < (_SOME if wide else _ALONE) or np.ptp(x) < LEAST:
         return None
     order = np.argsort(x, kind="stable")
     ordered = x[order]
@@ -155,6 +160,19 @@ def _by_values(x: Array, scatter: float | None) -> Split | None:
         return None
     kind = "far" if min(sizes) <= max(n // 10, 1) and len(sizes) == 2 else "groups"
     return Split(kind, sizes, means[-1] - means[0], tuple(labels.tolist()))
+
+
+def _by_range(x: Array, logs: bool) -> Split | None:
+    """Find a few values that differ as repeats never do, divided where they are farthest apart."""
+    n, order = len(x), np.argsort(x, kind="stable")
+    if n >= _ALONE or not logs or np.ptp(x) <= _TWICE:
+        return None
+    cut = int(np.argmax(np.diff(x[order]))) + 1
+    labels = np.zeros(n, dtype=int)
+    labels[order[cut:]] = 1
+    apart = float(x[order[cut:]].mean() - x[order[:cut]].mean())
+    kind = "far" if n >= _SOME and min(cut, n - cut) == 1 else "groups"
+    return Split(kind, (cut, n - cut), apart, tuple(labels.tolist()))
 
 
 def _wider(x: Array, scatter: float) -> bool:
@@ -272,9 +290,11 @@ def _by_distance(x: Array) -> Split | None:
     """Find values far from the rest on both sides, or scattered on one: no groups, but no noise either."""
     n = len(x)
     away = np.abs(x - np.median(x))
+    if n < _ALONE or away.max() < LEAST:
+        return None
     scale = max(np.median(away), LEAST / 3)  # of values all but alike the next may well be less so
     near = away <= _farthest(n) * scale
-    if n < _ALONE or away.max() < LEAST or near.all():
+    if near.all():
         return None
     return Split(
         "far", (int((~near).sum()), int(near.sum())), float(away.max()), tuple(near.astype(int).tolist())
@@ -469,10 +489,10 @@ def _chance(table: Array) -> float:
 def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[float | None]:
     """Return for each cell the scatter that three quarters of the others stay below; None if they are few.
 
-    The other cells of its kind, of two values or more, count. Standard deviations of logarithms.
+    The other cells of its kind, of three values or more, count. Standard deviations of logarithms.
     """
     own = np.array([float(np.std(logarithms(np.asarray(one, dtype="f8")), ddof=1)) for one in cells])
-    alike = np.array(kinds)
+    alike = np.array([kind if len(one) >= _SOME else "" for one, kind in zip(cells, kinds, strict=True)])
     out: list[float | None] = []
     for at, kind in enumerate(kinds):
         others = np.delete(own, at)[np.delete(alike, at) == kind]
