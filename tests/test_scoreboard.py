@@ -88,7 +88,8 @@ def test_scoreboard__small_grid_over_default() -> None:
     assert fast[0] / slow[-1] > 1.08
     assert max(default) < min(small)
     found = hpcg("size-135pct-over-104")
-    assert (found.estimate, found.verdict) == (pytest.approx(gain), "seen, smaller")
+    # Two cores wait less for the memory than twenty: that 36 % is short of 135 % says nothing.
+    assert (found.estimate, found.verdict) == (pytest.approx(gain), "seen, size open")
     assert hpcg("size-small-is-faster").verdict == "seen at this scale"
 
 

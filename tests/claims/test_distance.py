@@ -170,6 +170,9 @@ def told_with(
         ("smaller", 3, "an analogue shows the direction"),
         ("larger", 3, "an analogue shows the direction, smaller"),
         ("smaller", 1.5, "an analogue shows it"),
+        ("larger", 1.5, "an analogue shows the direction"),
+        ("either", 1.5, "an analogue shows the direction"),
+        ("larger", 1, "an analogue shows it"),
     ],
 )
 def test_effect__of_a_substitute_is_no_size_of_the_claim(
@@ -177,7 +180,8 @@ def test_effect__of_a_substitute_is_no_size_of_the_claim(
 ) -> None:
     got = told_with(tmp_path, effect, value)
     assert got.verdict == word
-    alone = "the interconnect of these runs alone would make it smaller"
+    way = "smaller" if value > 2 else "larger"
+    alone = f"the interconnect of these runs alone {'could' if effect == 'either' else 'would'} make it {way}"
     assert got.reason.endswith(alone) == (word == "an analogue shows the direction")
 
 
@@ -190,6 +194,36 @@ def test_effect__rules_no_claim_out(tmp_path: Path, effect: str, word: str) -> N
     # An effect that is turned round is no weaker one.
     turned = told_with(tmp_path, effect, 3, (20.0,) * 6, (10.0,) * 6)
     assert turned.verdict == "an analogue does not show it"
+
+
+@pytest.mark.parametrize(
+    ("effect", "expect", "word"),
+    [
+        # A share of 64 %; a value beyond a bound shows nothing if the substitute alone puts it there.
+        ("", "at-least, value: 50", "an analogue shows it"),
+        ("smaller", "at-least, value: 50", "an analogue shows it"),
+        ("larger", "at-least, value: 50", "cannot tell"),
+        ("either", "at-least, value: 50", "cannot tell"),
+        ("larger", "at-most, value: 70", "an analogue shows it"),
+        ("smaller", "at-most, value: 70", "cannot tell"),
+        ("larger", "range, low: 60, high: 70", "an analogue shows it"),
+        ("larger", "range, low: 19, high: 21", "cannot tell"),
+        ("smaller", "range, low: 19, high: 21", "an analogue does not show it"),
+    ],
+)
+def test_effect__of_a_substitute_shows_no_bound(tmp_path: Path, effect: str, expect: str, word: str) -> None:
+    text = f"""quantity: level
+variable: mpi_fraction
+scale: 100
+about: machine
+conditions: {{ interconnect: slow }}
+expect: {{ relation: {expect} }}
+"""
+    stand_in = {"is": "string", "distance": "analogue", "differs": "a string", "effect": effect}
+    rows = repeats([10.0] * 6, interconnect="string", mpi_fraction=0.64)
+    stands = {"interconnect": {"slow": StandIn.model_validate(stand_in, strict=True)}}
+    got = verdict(claim(tmp_path, text), replace(campaign(rows), stand_ins=stands))
+    assert (got.verdict, got.estimate) == (word, pytest.approx(64))
 
 
 def test_distance__a_range_of_nodes_that_the_runs_do_not_reach(tmp_path: Path) -> None:

@@ -74,7 +74,6 @@ def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
         "cannot tell",
         "in that order of runs only", "direction in that order of runs only",
         "agrees, systems differ", "direction agrees, systems differ",
-        "direction agrees, systems differ, larger", "direction agrees, systems differ, smaller",
     }  # fmt: skip
     assert {one.distance for one in told.values()} == {"scaled", "analogue"}
 
@@ -100,7 +99,9 @@ def test_lammps_hdr__gains_at_each_step_to_32_nodes(told: Found) -> None:
     for claim in ("lsdyna2014-ic-only-fdr-continuous-gain", "lsdyna2009-ic-ib-scales-to-24"):
         one = told["published-lammps-hdr", claim]
         # The worst of five jobs on twice the nodes is 1.6 times as fast as the best: no step is short of 5 %.
-        assert (one.estimate, one.verdict, len(one.runs)) == (32, "in that order of runs only", 20)
+        # A problem of 40 million atoms is large for 32 nodes, which alone lets it scale.
+        assert (one.estimate, one.verdict, len(one.runs)) == (32, "cannot tell", 20)
+        assert one.reason.endswith("the case of these runs alone would make it larger")
     # By hand: of 190 pairs of runs 150 are of two sizes, all in one order, and 40 of one size are ties.
     risen = told["published-lammps-hdr", "lsdyna2014-cpu-ivb-fdr-enable-scaling"]
     assert risen.estimate == pytest.approx(150 / (150 * 190) ** 0.5)
@@ -141,7 +142,8 @@ def test_spec__processors_and_ranks(told: Found) -> None:
     assert one.estimate == pytest.approx(100 * (new / old - 1)) == pytest.approx(29.9, abs=0.05)
     assert one.verdict == "direction agrees, systems differ"  # with modules that are 17 % faster
     older = told["published-spec2006", "lsdyna2014-cpu-ivb-over-nhm-167pct"]
-    assert older.verdict == "direction agrees, systems differ, larger"  # 3.25 is more than 2.67 x 1.17
+    # 3.25 is more than 2.67 x 1.17, but copies that do not communicate gain all that a processor has.
+    assert (round(older.estimate or 0), older.verdict) == (225, "direction agrees, systems differ")
     # A rate is the inverse of a time: 1 - 1 / 1.297 less time, not as much less as the rate is more.
     shanghai, barcelona = (rate["", f"2 x Opteron {chip}", ""] for chip in ("2384", "2356"))
     asked = "lsdyna2009-cpu-shanghai-20pct"
@@ -150,10 +152,10 @@ def test_spec__processors_and_ranks(told: Found) -> None:
     assert less.estimate == pytest.approx(100 * (1 - barcelona / shanghai)) == pytest.approx(22.9, abs=0.05)
     # The clocks of these chips differ by 17 %, those of the report's by 8 %.
     assert {less.verdict, jobs.verdict} == {"direction agrees, systems differ"}
-    # HPCG's two clusters have the very processors; SPEC's gain is short of HPCG's "up to 234 %".
+    # HPCG's two clusters have the very processors; no cache holds SPEC, whose gain is short of "up to 234 %".
     plutus = told["published-spec2006", "hpcg2014-cpu-athena-234pct"]
     assert plutus.estimate == pytest.approx(100 * (new / rate["", "2 x Xeon X5670", ""] - 1))
-    assert (round(plutus.estimate), plutus.verdict) == (146, "direction agrees, systems differ, smaller")
+    assert (round(plutus.estimate), plutus.verdict) == (146, "direction agrees, systems differ")
     pairs = sorted(
         rate[board, cpu, "dual rank"] / rate[board, cpu, "single rank"]
         for board, cpu, dimm in rate

@@ -29,8 +29,8 @@ _MOST = 60  # of more values as many quantiles stand for them
 _MANY = 400  # values whose farthest one is known without simulation, and of whose pairs few are enough
 FEWEST = 2  # values of a cell that are looked at
 _SOME = 3  # of which two may be groups
-# What values too few to tell groups in never differ by: in the campaigns that come with Benchbook 1 of 100 pairs
-# of runs of a cell differ by more, and no cell of fewer than six runs does (the widest differs 1.39 times).
+# In the campaigns that come with Benchbook 1 of 100 pairs of runs of a cell differ by more, no cell of
+# two to five runs, too few to tell groups in: the widest differs 1.39 times.
 _TWICE = math.log(2)
 _ALONE = 6  # values in which groups can be told from noise, whatever other cells are like
 # What the scatter of other cells counts beside that of a cell's own, in degrees of freedom.
@@ -492,7 +492,7 @@ def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[flo
     The other cells of its kind, of three values or more, count. Standard deviations of logarithms.
     """
     own = np.array([float(np.std(logarithms(np.asarray(one, dtype="f8")), ddof=1)) for one in cells])
-    alike = np.array([kind if len(one) >= _SOME else "" for one, kind in zip(cells, kinds, strict=True)])
+    alike = np.array([kind if np.size(one) >= _SOME else "" for one, kind in zip(cells, kinds, strict=True)])
     out: list[float | None] = []
     for at, kind in enumerate(kinds):
         others = np.delete(own, at)[np.delete(alike, at) == kind]

@@ -42,7 +42,8 @@ _OF_MPI = ("interconnect", "mpi", "tuning")
 class LevelDistance:
     """The distance in one factor: what the claim names, what the runs had, and the reason.
 
-    `effect` is what that alone does to the claimed value, ``smaller`` or ``larger``, where it is declared.
+    `effect` is what that alone does to the claimed value, ``smaller``, ``larger`` or ``either``, where it is
+    declared.
     """
 
     factor: str
@@ -51,6 +52,10 @@ class LevelDistance:
     distance: str
     why: str = ""
     effect: str = ""
+
+    def explains(self, way: str) -> bool:
+        """Tell whether the distance alone can put a value on that side, ``smaller`` or ``larger``."""
+        return bool(way) and not {way, "either"}.isdisjoint(self.effect.split(", "))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ FAILS = "does not hold"
 UNKNOWN = "cannot tell"
 _SIZED = ("speedup", "gain", "reduction", "interaction", "cost", "efficiency", "level", "saturation")
 _AGAINST = tuple(disagrees for _, _, disagrees in LIMITED.values())
+_WITH = tuple(agrees for _, agrees, _ in LIMITED.values())
 # A verdict in the words of measured evidence, and the reason in a few words.
 Judgement = tuple[str, str]
 # What agrees with a claim on the axis of its quantity, None where there is no end or no axis.
@@ -121,6 +122,11 @@ def _neutral(claim: Claim) -> float | None:
     return neutral
 
 
+def has_direction(claim: Claim) -> bool:
+    """Tell whether a claim's quantity has a value of no effect, and the claim is on one side of it."""
+    return _neutral(claim) is not None
+
+
 def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
     neutral, estimate = _neutral(claim), finding.estimate
     if neutral is None:
@@ -153,14 +159,21 @@ def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
 def way(claim: Claim, finding: Finding, word: str) -> str:
     """Say on which side of the claim a word puts the value, ``smaller`` or ``larger``; empty if on none.
 
-    An effect that goes the other way is on none: no substitute that weakens it turns it round.
+    An effect that goes the other way is on none: no substitute that weakens it turns it round. A value that
+    agrees with one bound alone is beyond it, unless the bound is no effect.
     """
     for size in RULED_OUT:
         if word.endswith(size):
             return size.removeprefix(", ")
-    if word not in (FAILS, *_AGAINST) or claim.question.quantity not in _SIZED:
+    if claim.question.quantity not in _SIZED:
         return ""
     neutral, estimate, (low, high) = _neutral(claim), finding.estimate, claim.expect.band
+    if word in (HOLDS, *_WITH):
+        if neutral in (low, high) or math.isfinite(low) == math.isfinite(high):
+            return ""
+        return "smaller" if neutral is None and math.isinf(low) else "larger"
+    if word not in (FAILS, *_AGAINST):
+        return ""
     if neutral is not None:
         return "smaller" if estimate.low <= neutral <= estimate.high else ""
     return "smaller" if estimate.high < low else "larger" if estimate.low > high else ""

@@ -20,6 +20,7 @@ from analysis.claims.rules import (
     HOLDS,
     UNKNOWN,
     expected_text,
+    has_direction,
     judge,
     p_value,
     way,
@@ -96,17 +97,20 @@ def resolve(claim: Claim, found: Sequence[Finding], *, tested: bool = True) -> R
 def explained(claim: Claim, resolved: Resolution, apart: Sequence[LevelDistance]) -> Resolution:
     """Take the size out of a word where a substitute alone makes the value so much smaller or larger.
 
-    The direction stays. Without one, the claim cannot be ruled out by that: the word is "cannot tell".
+    The direction stays. Without one, the claim is neither ruled out nor shown: the word is "cannot tell".
     """
     found = way(claim, resolved.finding, resolved.word)
-    causes = [one for one in apart if found and found in one.effect.split(", ")]
+    causes = [one for one in apart if one.explains(found)]
     if not causes:
         return resolved
     word = resolved.word.removesuffix(f", {found}")
+    if word in (HOLDS, *AGREES) and has_direction(claim):
+        word = DIRECTION if word == HOLDS else directed(word, "")
     if word == DIRECTION:
         word = DIRECTION_OPEN
     names = " and ".join(one.factor.replace("_", " ") for one in causes)
-    reason = f"{resolved.reason}; the {names} of these runs alone would make it {found}"
+    would = "would" if any(one.effect != "either" for one in causes) else "could"
+    reason = f"{resolved.reason}; the {names} of these runs alone {would} make it {found}"
     if word != resolved.word:
         return replace(resolved, word=word, reason=reason)
     return replace(resolved, word=UNKNOWN, reason=reason, p=None if resolved.p is None else 1.0)

@@ -19,10 +19,10 @@ Distance = Literal["same", "scaled", "analogue"]
 
 # What a substitute does by itself to a value: a size that it explains is no size of the claim's.
 Effect = Annotated[
-    Literal["", "smaller", "larger"],
+    Literal["", "smaller", "larger", "either"],
     Field(
-        description="what the substitute alone does to the claimed value; a verdict then does not say that "
-        "the value is smaller, or larger, or ruled out for that"
+        description="what the substitute alone does to the claimed value (either: it can do both); a "
+        "verdict then does not say that the value is smaller, or larger, or ruled out or enough for that"
     ),
 ]
 
