@@ -208,7 +208,7 @@ def test_detect__an_archive_of_sources_and_a_spreadsheet_are_no_outputs(tmp_path
     (tmp_path / "results.xlsx").write_bytes(b"PK\x03\x04\x14\0\x06\0")
     names = ("npb.tar.bz2", "results.xlsx")
     assert [detect.detect(File(tmp_path / name, name, 1)).why for name in names] == [
-        "is an archive; unpack it and import again",
+        f"is an archive; unpack it and import again: tar -xf {tmp_path}/npb.tar.bz2 -C {tmp_path}",
         "is a document or a program, no output",
     ]
 

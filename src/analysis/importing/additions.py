@@ -10,7 +10,7 @@ from analysis.base.errors import Fault
 from analysis.base.files import RECORD, read_json, sha256, stored
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import COUNTS, Draft, Sourced
-from analysis.importing.groups import RunFiles
+from analysis.importing.runfiles import RunFiles
 from analysis.importing.tree import File
 
 # What can belong to a run whose output is not in the tree.

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,9 @@ _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one benchmark than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
 AT_ONCE = 60.0  # s within which the processes of a launch begin, by the clocks of their nodes
-_TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
+# What unpacks an archive, by its first bytes; import runs nothing and writes no files into the tree.
+_TAR = "tar -xf {0} -C {1}"
+_ARCHIVES = {b"PK\x03\x04": "unzip {0} -d {1}", b"7z\xbc\xaf": "7z x {0} -o{1}", b"Rar!": "unrar x {0} {1}/"}
 _PROGRAM = b"\x7fELF"
 _SWAP = b"b0VIM "  # what Vim keeps of a file that is open: lines of it, in no order
 _JOBS = (
@@ -97,7 +100,13 @@ _HOSTS = (
     r"^ +hostname += (\S+)",  # NWChem
     r"^taskid: 0 hostname: (\S+)",  # WRF
 )
-_PRINTED = "(?m)" + "|".join((*_STARTS, *_ENDS, *_HOSTS))
+# The number of an instance of several in one job, and how many there are if it says so.
+INSTANCE = "instance"
+_INSTANCES = (
+    r"^Processor partition = (\d+)()$",  # LAMMPS with -partition
+    r"^This is simulation (\d+) out of (\d+) running as a composite",  # GROMACS with -multidir
+)
+_PRINTED = "(?m)" + "|".join((*_STARTS, *_ENDS, *_HOSTS, *_INSTANCES))
 
 
 @dataclass
@@ -212,8 +221,10 @@ def _detect(data: bytes, source: Observation, parsed: ParsedFiles | None) -> Non
             source.why = source.why and f"has words of {engines[0]}, but states nothing of a run"
     elif quotes:
         source.why = "is a document or a program, no output"
-    elif tar or data.startswith(_TAR):
-        source.why = "is an archive; unpack it and import again"
+    elif tar or data[:4] in _ARCHIVES:
+        path, command = source.file.path, _TAR if tar else _ARCHIVES[data[:4]]
+        command = command.format(*(shlex.quote(display_name(str(one))) for one in (path, path.parent)))
+        source.why = f"is an archive; unpack it and import again: {command}"
     elif b"\0" in head:
         source.why = unknown.found(data)
     else:
@@ -431,7 +442,7 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         part.launched = command
         inside = data[begin : end if end >= 0 else None]
         if may_match(_PRINTED, decode(as_utf8(inside[:_BESIDE] + inside[_BESIDE:][-_TAIL:]))):
-            part.facts |= printed_dates(inside) | printed_host(inside)
+            part.facts |= printed_dates(inside) | printed_host(inside) | _printed_instance(inside)
         source.parts.append(part)
     return each
 
@@ -503,3 +514,9 @@ def printed_host(data: bytes) -> dict[str, str]:
     text = decode(as_utf8(data[:_BESIDE]))
     found = (search.first(pattern, text) for pattern in _HOSTS)
     return next(({"host": match[1]} for match in found if match), {})
+
+
+def _printed_instance(data: bytes) -> dict[str, tuple[int, int]]:
+    text = decode(as_utf8(data[:_BESIDE]))
+    found = (search.first(pattern, text) for pattern in _INSTANCES)
+    return next(({INSTANCE: (int(match[1]), int(match[2] or 0))} for match in found if match), {})

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from analysis.base.errors import Fault
 from analysis.base.files import RECORD
 from analysis.importing import vocabulary
-from analysis.importing.groups import RunFiles
+from analysis.importing.runfiles import RunFiles
 from analysis.importing.scheduler import SCHEDULERS
 from analysis.importing.vocabulary import Value
 from analysis.schema.factors import FACTORS, TABLE

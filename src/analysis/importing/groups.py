@@ -7,17 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.base.files import PACKED
 from analysis.base.words import STAMPS
-from analysis.importing import doubles, scripts
+from analysis.importing import doubles, instances, scripts
 from analysis.importing.banners import printed_in
 from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
+from analysis.importing.runfiles import RunFiles, stem
 
-_ENDINGS = re.compile(
-    r"(?:[._-](?:out|output|err|error|log|cobaltlog|stats?|info|txt|dat|sh|slurm|sbatch|pbs|job|xml|ipm|mpip|csv|json|o|e"
-    rf"|stdout|stderr|power|{PACKED}|(?-i:p?[oe]|i)\d+))+$",  # not in capitals: `.O3` is no job
-    re.IGNORECASE,
-)
 _SLACK = 2.0  # s; Slurm counts whole seconds
 # Names of what a job leaves next to its result, whatever it holds.
 _LEFT = re.compile(
@@ -25,35 +20,6 @@ _LEFT = re.compile(
 )
 _LEFT_HPCG = re.compile(r"hpcg\d{8}T?\d{6}|hpcg\.dat|hpccinf|HPL\.dat", re.IGNORECASE)
 MOST_LEFT = 1 << 22  # B of a text that no reader recognises and that is kept with a result
-
-
-@dataclass
-class RunFiles:
-    """One execution: the file with its result (or profile), its part of that file, and the other files."""
-
-    main: Observation
-    part: ResultPart | None
-    number: int = 0  # of the part in its file, from 1; 0 where the file is one
-    files: list[Observation] = field(default_factory=list)
-    shared: list[Observation] = field(default_factory=list)
-    job: str = ""
-    alone: bool = True  # whether no other run is of its job
-
-    @property
-    def engine(self) -> str:
-        """The reader of its result, empty if it has none."""
-        return self.part.engine if self.part else ""
-
-    @property
-    def of_job(self) -> list[Observation]:
-        """The files of its job that it shares with the other results of its output."""
-        job, name = self.main.job, stem(self.main.file.base)
-        return [one for one in self.shared if (one.job == job if one.job else stem(one.file.base) == name)]
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return f"{self.main.name} (part {self.number})" if self.number else self.main.name
 
 
 @dataclass
@@ -66,11 +32,6 @@ class Grouping:
     power: list[Observation] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     unplaced: dict[str, str] = field(default_factory=dict)
-
-
-def stem(name: str) -> str:
-    """Return what files of one run have in common: a name without its endings."""
-    return _ENDINGS.sub("", name) or name
 
 
 def group(observations: Iterable[Observation]) -> Grouping:
@@ -89,7 +50,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
         if source.role == "result"
         for at, part in enumerate(source.parts, 1)
     ]
-    out.runs = _merge(_without_lists(_without_doubles(runs, out), out), out)
+    out.runs = instances.merge(_merge(_without_lists(_without_doubles(runs, out), out), out))
     _find_jobs_by_time(out, known)
     having = {one.name: run for run in out.runs for one in (run.main, *run.files)}
     index = _Index(out.runs)

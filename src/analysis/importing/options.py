@@ -9,7 +9,7 @@ from typing import Any
 from analysis.base.words import STAMPS
 from analysis.importing import launch, modules
 from analysis.importing.draft import Draft, cell
-from analysis.importing.groups import stem
+from analysis.importing.runfiles import stem
 
 _Member = tuple[Draft, dict[str, str]]  # a run and its settings
 _Parse = Callable[[str], Mapping[str, str]]

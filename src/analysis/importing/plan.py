@@ -14,12 +14,13 @@ from analysis.base.processes import in_parallel
 from analysis.importing.additions import Addition, Earlier, addition, replacement
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft, cell
-from analysis.importing.groups import Grouping, RunFiles, group, stem
+from analysis.importing.groups import Grouping, group
 from analysis.importing.parsed import ParsedFiles
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.power import CampaignLog, place
 from analysis.importing.repeats import CellDoubt, doubts
 from analysis.importing.resolution import executed, resolve
+from analysis.importing.runfiles import RunFiles, stem
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
 from analysis.importing.vocabulary import Value

@@ -13,10 +13,11 @@ from analysis.base import slurm
 from analysis.importing import bindings, hardware, launch, scripts
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, LAUNCHER, PAIR, Draft, Sourced, cell
-from analysis.importing.groups import Grouping, RunFiles
+from analysis.importing.groups import Grouping
 from analysis.importing.inference import infer
 from analysis.importing.options import distinguish_by_options
 from analysis.importing.pattern import PathPattern
+from analysis.importing.runfiles import RunFiles
 from analysis.importing.table import FactTable
 from analysis.importing.vocabulary import Value, system
 from analysis.readers.merits.formats import openfoam

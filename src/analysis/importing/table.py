@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import stored
 from analysis.base.words import meant
-from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS, parse_value
+from analysis.importing.runfiles import RunFiles
 from analysis.importing.vocabulary import Value
 from analysis.schema.factors import ALIASES
 

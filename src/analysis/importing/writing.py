@@ -18,9 +18,9 @@ from analysis.datasets.run import Known, read_run, unknown
 from analysis.importing.additions import Addition, merged
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
-from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS
 from analysis.importing.plan import ImportPlan, cell_name, key, record
+from analysis.importing.runfiles import RunFiles
 from analysis.importing.tree import File, display_name
 from analysis.provenance import manifest
 from analysis.schema.applications import Application

@@ -1,4 +1,8 @@
-"""GROMACS: the log of mdrun (``md.log``), 4.0 to 2026: ns/day and wall-clock time."""
+"""GROMACS: the log of mdrun (``md.log``) or its terminal, 4.0 to 2026: ns/day and wall-clock time."""
+
+from dataclasses import replace
+
+import xarray as xr
 
 from analysis.readers.merits.output import Output, TextFormat, agree
 
@@ -32,19 +36,35 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="gromacs", tool="GROMACS", marks=tuple((banner, run) for banner in _BANNERS for run in _RUNS),
+    engine="gromacs", tool="GROMACS",
+    # With its error output elsewhere, or `-quiet`, a terminal has no banner.
+    marks=(*((banner, run) for banner in _BANNERS for run in _RUNS), (b"starting mdrun '", b"(ns/day)")),
     near=r"(?i)gromacs|mdrun", first_line=r"^\s+:-\) GROMACS - gmx mdrun", opening=r"^Started mdrun on",
     # What the log ends with, or the terminal.
     closing=r"^(?:Finished mdrun on|GROMACS reminds you|gcq#|Thanx for Using GROMACS)",
     closed_by="'Finished mdrun'",
     facts={
-        "version": r"^(?:GROMACS|Gromacs) version: +(?:VERSION )?(\S+)|:-\) .*VERSION (\S+)",
+        "version": r"^(?:GROMACS|Gromacs) version: +(?:VERSION )?(\S+)|:-\) .*VERSION (\S+)"
+        r"|^GROMACS: +gmx mdrun, (?:version|VERSION) (\S+)",
         "ranks": r"^(?:Using|nnodes:) +(\d+)(?: MPI (?:process|thread)|$)",
         "threads": r"^Using (\d+) OpenMP thread",
         "nodes": r"^Running on (\d+) nodes? with total",
-        "nsteps": r"^ *nsteps += *(\d+)",
+        "nsteps": r"^ *nsteps += *(\d+)|^(\d+) steps, +[\d.]+ ps\.$",
+        "system": r"^starting mdrun '(.*)'$",
         "atoms": r"^ *There are: (\d+) Atoms",
     },
-    finish=_finish, figure_of_merit="ns/day", unit="ns/day", time="Wall t", problem=("atoms", "nsteps"),
+    finish=_finish, figure_of_merit="ns/day", unit="ns/day", time="Wall t",
+    # A terminal has no number of atoms, and a log no name.
+    problem=("atoms", "nsteps", "system?"),
     given="the log of gmx mdrun",
 )  # fmt: skip
+# Without its banner it ends with its rates.
+_QUIET = replace(FORMAT, closing=r"^Performance: .*\n", closed_by="'Performance:'")
+sniff = FORMAT.sniff
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read a log or a terminal: kind ``merits``."""
+    return (FORMAT if any(one in data for one in (*_BANNERS, b"Started mdrun")) else _QUIET).parse(
+        data, source
+    )
