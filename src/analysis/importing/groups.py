@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analysis.base.words import STAMPS
-from analysis.importing import doubles, instances, scripts
+from analysis.importing import doubles, scripts
 from analysis.importing.banners import printed_in
 from analysis.importing.detect import UTILITY_LOG, Observation, ResultPart
-from analysis.importing.runfiles import RunFiles, stem
+from analysis.importing.runfiles import RunFiles, merge_instances, stem
 
 _SLACK = 2.0  # s; Slurm counts whole seconds
 # Names of what a job leaves next to its result, whatever it holds.
@@ -50,7 +50,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
         if source.role == "result"
         for at, part in enumerate(source.parts, 1)
     ]
-    out.runs = instances.merge(_merge(_without_lists(_without_doubles(runs, out), out), out))
+    out.runs = merge_instances(_merge(_without_lists(_without_doubles(runs, out), out), out))
     _find_jobs_by_time(out, known)
     having = {one.name: run for run in out.runs for one in (run.main, *run.files)}
     index = _Index(out.runs)
