@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-from analysis import readers
+import pytest
+
+from analysis import cli, readers
 
 from ..readers.merits.texts import TEXTS
 from .test_facts import cells
@@ -342,3 +345,51 @@ def test_reframe__lines_of_one_test_are_one_result_and_a_cut_line_is_none() -> N
     ]
     assert set(found["result"].values) == {0}
     assert not found.attrs["complete"]
+
+
+def _output(rate: float) -> str:
+    """Return STREAM's output with a rate of Triad, whose least time agrees with it."""
+    took = 3 * 8 * 80_000_000 / (rate * 1e6)
+    row = f"Triad:      {rate:9.1f}     {took:.6f}     {took:.6f}     {took:.6f}"
+    return re.sub(r"(?m)^Triad:.*$", row, TEXTS["stream"])
+
+
+def test_import__a_case_of_reframe_and_the_output_that_it_reports_are_one_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """By folder and figure, or by the number of the job; a folder has the output of its last case alone."""
+    place, rates = "birch/cn/gnu/TriadTest_0a1b", (98001.5, 97001.5, 96001.5)
+    folder = tmp_path / "tree" / "output" / place
+    folder.mkdir(parents=True)
+    (folder / "rfm_job.out").write_text(_output(rates[1]))
+    (tmp_path / "tree/slurm-3.out").write_text(_output(rates[2]))
+    where = {"outputdir": f"/home/ada/rfm/output/{place}", "job_stdout": "rfm_job.out"}
+    tests = [case(at, 4, rate, **(where if at < 3 else {})) for at, rate in enumerate(rates, 1)]
+    (tmp_path / "tree/run-report.json").write_text(report(*tests))
+    found = _records(project, imported, tmp_path / "tree")
+    assert sorted((one["application"], one["job_id"], one["repeat"]) for one in found) == [
+        ("triadtest", "1", 1), ("triadtest", "2", 2), ("triadtest", "3", 3),
+    ]  # fmt: skip
+    files = {one["job_id"]: [file["from"] for file in one["imported"]["files"]] for one in found}
+    assert files == {
+        "1": ["run-report.json"],
+        "2": ["run-report.json", f"output/{place}/rfm_job.out"],
+        "3": ["run-report.json", "slurm-3.out"],
+    }
+    assert len(_records(project, imported, tmp_path / "tree")) == 3  # once more, nothing is new
+
+
+def test_import__an_output_with_the_figure_of_a_case_and_nothing_that_joins_them_is_named(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "stream.out").write_text(_output(98001.5))
+    (tree / "run-report.json").write_text(report(case(1, 4, 98001.5)))
+    cli.main(["import", str(tree), "--as", "mine"])
+    assert (
+        "note: stream.out: figures of cases of run-report.json, but neither a job" in capsys.readouterr().out
+    )
+    (tree / "stream.out").write_text(_output(95001.5))
+    cli.main(["import", str(tree), "--as", "mine"])
+    assert "note:" not in capsys.readouterr().out

@@ -149,6 +149,7 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
             for one in plan.joined
         ],
         "guessed": plan.guesses,
+        "notes": plan.notes,
         "questions": [doubt.question for doubt in plan.doubts],
         "faults": [str(fault) for fault in plan.faults],
         "unplaced": plan.unplaced,
@@ -166,6 +167,8 @@ def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
+    for line in plan.notes:
+        print(f"note: {line}")
     if not patterned and any("not understood" in line for line in plan.guesses):
         print("to say what each folder means, give --pattern, such as --pattern '{interconnect}/{}'")
     for doubt in plan.doubts:

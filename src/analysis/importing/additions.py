@@ -108,7 +108,8 @@ class Earlier:
         A profile that was imported alone is the same execution as the result that it now belongs to. So is
         a part of a file to which later jobs appended.
         """
-        if run.number and key not in self.known:
+        case = run.part is not None and bool(run.part.identity)  # of a document
+        if run.number and not case and key not in self.known:
             inside = _output(run)
             return next((one for one in self._of_file(run) if one.output().rstrip() == inside.rstrip()), None)
         keys = (key, *(one.digest for one in run.files if one.role in ("result", "profile", "text")))

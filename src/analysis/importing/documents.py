@@ -3,7 +3,7 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -38,6 +38,7 @@ _NAMES = {
 }
 # Variables of Ramble that are of one experiment alone.
 _OWN = re.compile(r"(?:dir|path|name|index|seed|hash|command|id|namespace)$", re.IGNORECASE)
+_DEEP = 4  # folders that tell one case from others: system, partition, environment, test
 _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
 _OF_PARTITION = tuple(
     one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "cluster"
@@ -126,6 +127,7 @@ def _of_reframe(text: str) -> Iterator[DocumentCase]:
         for test in run.get("testcases", []):
             alone = report | {"runs": [run | {"testcases": [test]}]}
             facts = _of_test(test) | _facts({key: test.get(key) for key in keys})
+            facts |= _place((test.get("outputdir"), test.get("stagedir")))
             for name, entry in (test.get("perfvalues") or {}).items():
                 low, high, unit = entry[2:5]
                 better = None if (low is None) == (high is None) else high is None
@@ -139,6 +141,12 @@ def _of_test(test: Mapping[str, Any]) -> Facts:
     words = re.split(r"[\s%@]", str(test.get("name") or test.get("display_name") or test.get("info") or ""))
     name = re.sub(r"[^a-z0-9._-]", "-", words[0].lower()).strip("-")
     return {"application": name} if name else {}
+
+
+def _place(folders: Iterable[Any]) -> Facts:
+    """Return where a case ran: the end of the first folder that is stated."""
+    first = next((str(folder).strip("/") for folder in folders if folder), "")
+    return {"place": "/".join(first.split("/")[-_DEEP:])} if first else {}
 
 
 def _with_parameters(test: Mapping[str, Any], facts: Facts) -> Facts:
@@ -168,6 +176,8 @@ def _of_reframe_log(text: str) -> Iterator[DocumentCase]:
         elif heads and len(cells) == len(heads):
             row = dict(zip(heads, cells, strict=True))
             facts = _of_test(row) | _facts({key: row[key] for key in heads if key in keys})
+            levels = [row.get(key) for key in ("system", "partition", "environ", "short_name")]
+            facts |= _place(["/".join(map(str, levels))] if all(levels) else [])
             values = [name for name in heads if name.endswith("_value") and is_number(row[name])]
             if values:
                 name = values[0].removesuffix("_value")
@@ -204,8 +214,10 @@ def _of_line(line: str, found: re.Match[str]) -> Facts:
             software["build"] = f"{software['build']} {found['environ']}"
     else:
         facts["queue"] = found["partition"]
+    place = _place([f"{found['system']}/{found['partition']}/{found['environ']}/{found['test']}"])
     return (
-        _of_test({"name": _bare(found["test"], found["system"], found["partition"], facts)})
+        place
+        | _of_test({"name": _bare(found["test"], found["system"], found["partition"], facts)})
         | facts
         | software
     )
@@ -244,6 +256,7 @@ def _of_ramble(text: str) -> Iterator[DocumentCase]:
                 better = {"HIGHER": True, "LOWER": False}.get(str(kind.get("better_direction")))
                 facts |= figure(name, fom.get("units") or "", better)
                 break
+        facts |= _place([variables.get("experiment_run_dir")])
         if "application" not in facts and foms:
             facts["application"] = str(foms[0][1].get("origin") or "ramble")
         yield DocumentCase(json.dumps(results | {"experiments": [one]}).encode(), facts, json.dumps(one))

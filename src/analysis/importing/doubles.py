@@ -1,12 +1,14 @@
-"""Files that say once more what another one says: copies, and what each rank of a run leaves."""
+"""Files that say once more what another one says: copies, ranks of a run, the outputs behind a document."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from analysis import readers
 from analysis.base.files import plain_name
-from analysis.importing.detect import AT_ONCE, Observation
+from analysis.importing.detect import AT_ONCE, Observation, ResultPart
+from analysis.importing.runfiles import RunFiles
 
 
 def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]) -> list[Observation]:
@@ -63,3 +65,95 @@ def _are_together(first: Observation, other: Observation) -> bool:
     """Tell whether two files can be of one run, by when their ranks began."""
     one, two = (each.parts[0].facts.get("date") for each in (first, other))
     return one is None or two is None or abs(one - two) <= AT_ONCE
+
+
+def attach_outputs(runs: Sequence[RunFiles]) -> tuple[list[RunFiles], list[str]]:
+    """Attach outputs to the cases of documents, as ReFrame's, that report them: return the runs and notes.
+
+    An output is a case's if both have the same job, or if the case says that it ran in the output's folder.
+    A folder has the last of several cases that ran in it: there, and if a job has more than one case or
+    output, they must share a figure. What shares a figure alone stays two runs, with a note.
+    """
+    cases = [run for run in runs if run.part and run.part.content]
+    outputs: dict[int, list[RunFiles]] = defaultdict(list)  # by file
+    for run in runs if cases else ():
+        if run.part and not run.part.content:
+            outputs[id(run.main)].append(run)
+    jobs = Counter(_job(parts[0]) for parts in outputs.values())
+    found: list[tuple[RunFiles, list[RunFiles]]] = []
+    for parts in outputs.values():
+        tied = [case for case in cases if _is_tied(case, parts[0]) and _agree(case, parts)]
+        same = [case for case in tied if any(_values(case.part) & _values(one.part) for one in parts)]
+        lone = len(tied) == 1 and jobs[_job(tied[0])] == 1 and _job(tied[0]) == _job(parts[0]) != ""
+        if len(chosen := same or (tied if lone else [])) == 1:
+            found.append((chosen[0], parts))
+    for case, parts in found:
+        _attach(case, parts)
+    gone = {id(one) for _, parts in found for one in parts}
+    kept = [run for run in runs if id(run) not in gone]
+    return kept, [*_joined(found), *_suspected(kept)]
+
+
+def _job(run: RunFiles) -> str:
+    return run.job or run.main.job
+
+
+def _is_tied(case: RunFiles, output: RunFiles) -> bool:
+    """Tell whether a case and an output have one job or, if one of them has none, one folder or name."""
+    if _job(case) and _job(output):
+        return _job(case) == _job(output)
+    place = str(case.part.facts.get("place", "") if case.part else "").split("/")
+    folder = output.main.file.folder.split("/")
+    deep = min(len(place), len(folder))
+    named = place[-1] == output.main.file.base.partition(".")[0]
+    return bool(place[-1]) and (named or place[-deep:] == folder[-deep:])
+
+
+def _agree(case: RunFiles, parts: Sequence[RunFiles]) -> bool:
+    """Tell whether no output states another number of ranks than the case."""
+    ranks = {one.part.facts.get("ranks") for one in (case, *parts) if one.part} - {None}
+    return len(ranks) < 2
+
+
+def _values(part: ResultPart | None, digits: int = 3) -> set[float]:
+    """Return the figures of a result with so many digits or more: shorter ones agree by chance."""
+    numbers = [*part.facts.get("figures", {}).values()] if part else []
+    numbers += [row[1] for row in part.rows if isinstance(row, tuple) and len(row) > 1] if part else []
+    return {one for one in numbers if isinstance(one, float) and float(f"{one:.{digits - 1}g}") != one}
+
+
+def _attach(case: RunFiles, parts: Sequence[RunFiles]) -> None:
+    """Make an output a file of a case's run. What it states is not used.
+
+    Outputs of earlier cases may be gone: their runs would lack it, and not be repeats of the last one.
+    """
+    files = [parts[0].main, *(file for one in parts for file in one.files)]
+    case.files += [
+        replace(one, role="beside", what="output", parts=[], facts={}, reported={}) for one in files
+    ]
+    case.job = _job(case) or _job(parts[0])
+
+
+def _joined(found: Sequence[tuple[RunFiles, Sequence[RunFiles]]]) -> Iterator[str]:
+    for name in sorted({case.main.name for case, _ in found}):
+        names = [parts[0].main.name for case, parts in found if case.main.name == name]
+        yield f"{_first(names)}: what cases of {name} report; each is one run with its case"
+
+
+def _suspected(runs: Sequence[RunFiles]) -> Iterator[str]:
+    """Say which outputs have figures of a document's cases, and nothing tells that they are the same runs."""
+    having: dict[float, str] = {}
+    for run in runs:
+        if run.part and run.part.content:
+            having |= dict.fromkeys(_values(run.part, 4), run.main.name)
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for run in runs if having else ():
+        if run.part and not run.part.content and (shared := _values(run.part, 4) & having.keys()):
+            names[having[min(shared)]][run.main.name] = None
+    for document, outputs in sorted(names.items()):
+        found = f"figures of cases of {document}, but neither a job nor a folder says that they are one run"
+        yield f"{_first([*outputs])}: {found}; each counts as two: import one of the two"
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

@@ -24,7 +24,7 @@ MOST_LEFT = 1 << 22  # B of a text that no reader recognises and that is kept wi
 
 @dataclass
 class Grouping:
-    """The runs of a tree, Slurm's records, and files that belong to no run: name -> why."""
+    """The runs of a tree, Slurm's records, files that belong to no run (name -> why), and notes."""
 
     runs: list[RunFiles] = field(default_factory=list)
     slurm: list[Observation] = field(default_factory=list)
@@ -32,6 +32,7 @@ class Grouping:
     power: list[Observation] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     unplaced: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def group(observations: Iterable[Observation]) -> Grouping:
@@ -50,7 +51,9 @@ def group(observations: Iterable[Observation]) -> Grouping:
         if source.role == "result"
         for at, part in enumerate(source.parts, 1)
     ]
-    out.runs = merge_instances(_merge(_without_lists(_without_doubles(runs, out), out), out))
+    merged = _merge(_without_lists(_without_doubles(runs, out), out), out)
+    merged, out.notes = doubles.attach_outputs(merged)
+    out.runs = merge_instances(merged)
     _find_jobs_by_time(out, known)
     having = {one.name: run for run in out.runs for one in (run.main, *run.files)}
     index = _Index(out.runs)
@@ -91,12 +94,15 @@ def _recorded_job(source: Observation, jobs: Mapping[str, Any]) -> str:
 
 def _without_doubles(runs: Iterable[RunFiles], out: Grouping) -> list[RunFiles]:
     """Leave out a case of a document that another document has: the same job with the same figures."""
-    seen: dict[tuple[str, str, frozenset[Any]], str] = {}
+    seen: dict[tuple[str, str, frozenset[Any]], RunFiles] = {}
     kept = []
     for run in runs:
         own = (run.engine, run.job, run.part.rows) if run.part and run.part.content and run.job else None
-        if own is None or seen.setdefault(own, run.main.name) == run.main.name:
+        first = seen.setdefault(own, run) if own else run
+        if first.main.name == run.main.name:
             kept.append(run)
+        elif first.part and run.part:
+            first.part.facts = run.part.facts | first.part.facts
     for name in {run.main.name for run in runs} - {run.main.name for run in kept}:
         out.unplaced[name] = "has only cases that another document has"
     return kept

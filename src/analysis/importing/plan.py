@@ -42,6 +42,7 @@ class ImportPlan:
     known: int = 0
     joined: list[Addition] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     unplaced: dict[str, str] = field(default_factory=dict)
     slurm: list[Observation] = field(default_factory=list)
@@ -84,7 +85,7 @@ def make(
     plan = ImportPlan(
         root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs), parsed=parsed
     )
-    plan.drafts = drafts
+    plan.drafts, plan.notes = drafts, groups.notes
     names = {one.name for one in tree}
     plan.unplaced = refused | {one: why for one, why in groups.unplaced.items() if one in names}
     plan.slurm, plan.shared = (
