@@ -191,11 +191,34 @@ def test_power__of_others_logs_at_several_points_the_outermost_count(tmp_path: P
         "rapl.energy.csv:0: a power log in addition to those of the point 'input'; "
         "not added to them: same watts"
     )
-    # One BMC cannot be that of two nodes; the packages can.
-    assert over(own_logs(tmp_path, found, nodes=2), START, END).energy == pytest.approx(2700)
+    # One BMC cannot be that of two nodes; packages that name them can.
+    blind = over(own_logs(tmp_path, found, nodes=2), START, END)
+    assert refused(blind) == "powercap: power of 1 of 2 nodes"
+    rapl.write_text(rapl.read_text().replace("package-", "n"))
+    found = [(rapl, readers.open(rapl, engine="rapl")), found[1]]
+    both = own_logs(tmp_path, found, 2, node_list="n0,n1")
+    assert over(both, START, END).energy == pytest.approx(2700)
     alone = own_logs(tmp_path, found, nodes=4)
     reason = "its power logs measure at several points (input, CPU package), none with 4 meters"
     assert refused(over(alone, START, END)) == reason
+
+
+def test_power__two_tools_on_one_node_are_not_added_and_one_node_is_not_the_run(tmp_path: Path) -> None:
+    perf, likwid = tmp_path / "perf.txt", tmp_path / "likwid.txt"
+    elapsed = "      20.0 seconds time elapsed\n"
+    perf.write_text(
+        f"# started on Sun Mar  1 10:00:00 2026\n\n  900.00 Joules power/energy-pkg/\n\n{elapsed}"
+    )
+    likwid.write_text(
+        "Runtime: 20 s\nMeasure for socket 0 on CPU 0\nDomain PKG:\nEnergy consumed: 890 Joules\n"
+    )
+    start = "2026-03-01T10:00:00Z"
+    found = [(one, readers.open(one, start=start, tz="UTC")) for one in (perf, likwid)]
+    one = own_logs(tmp_path, found)
+    assert [log.name.rpartition("/")[2] for log in one.logs] == ["perf.txt"]
+    what = "a power log of likwid-powermeter in addition to that of perf stat; not added to it: same watts"
+    assert str(one.faults[0]).endswith(f"likwid.txt:0: {what}")
+    assert refused(over(own_logs(tmp_path, found, nodes=2), START, END)) == "perf stat: power of 1 of 2 nodes"
 
 
 def test_power__readings_of_a_sliver_of_the_run_are_no_energy(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from analysis import cli
 
+from ..readers.merits.texts import TEXTS
 from . import trees
 from .test_import import Imported, imported, project, runs
 
@@ -147,3 +148,16 @@ def test_power__a_log_that_comes_later_is_found_too_and_its_entry_is_printed(
     log(tmp_path / "tree" / "pdu" / "one.csv", first=2, last=2)
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--yes"]) == 0
     assert len(list(project.glob("data/raw/mine/runs/*/one.csv"))) == 1
+
+
+def test_import__an_output_at_whose_end_perf_printed_the_energy_is_a_run_and_no_power_log(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    energy = "\n Performance counter stats for 'system wide':\n\n  850.00 Joules power/energy-pkg/\n\n"
+    (tree / "stream.out").write_text(f"{TEXTS['stream']}{energy}  10.0 seconds time elapsed\n\n")
+    assert len(imported(tree)) == 1
+    table = runs(project)
+    assert table["figure_of_merit"].values.tolist() == [111220.9]
+    assert table["energy_reason"].values.tolist() == ["it has a power log, but no start and end"]

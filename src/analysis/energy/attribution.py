@@ -156,13 +156,13 @@ def own_energy(
     `found` has each log once, with its file; `row` is of kind ``runs``; `refused` are faults of logs that
     cannot be read; `power` is the campaign's declaration. No energy and no reason mean that there is no log.
     """
-    logs = own_logs(folder, found, row["nodes"], power)
+    logs = own_logs(folder, found, row["nodes"], power, row["node_list"])
     for log in logs.logs:
         logs.faults += not_covered(log, row["start"], row["end"])
     if refused and not logs.sampled:
         return RunEnergy(reason=f"{refused[0].source}: {refused[0].found}"), logs.faults
     if _undated(row):
-        return RunEnergy(), logs.faults
+        return RunEnergy(reason="it has a power log, but no start and end" if logs.logs else ""), logs.faults
     return integrated(logs, row), logs.faults
 
 
@@ -207,7 +207,7 @@ def logs_behind(
     own = power_files(files[files["run"] == run])
     pairs = zip(own["path"], own["engine"], strict=True)
     found = ((raw / path, readers.open(raw / path, engine=engine)) for path, engine in pairs)
-    return [log.ds for log in own_logs(raw / "runs" / run, found, row["nodes"], power).logs]
+    return [log.ds for log in own_logs(raw / "runs" / run, found, row["nodes"], power, row["node_list"]).logs]
 
 
 def _split(log: Log, rows: Sequence[Row]) -> tuple[list[_Part], xr.Dataset]:

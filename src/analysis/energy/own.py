@@ -1,6 +1,6 @@
 """The power logs in one run's folder: the sampler's with its summary, and those of others."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +11,9 @@ import xarray as xr
 
 from analysis.base.errors import Fault
 from analysis.base.files import plain_name, read_json
-from analysis.base.slurm import short
+from analysis.base.slurm import listed, named, short
 from analysis.energy.meters import Log, chosen, measured, with_declared, without_overlaps
-from analysis.energy.points import layers, outermost
+from analysis.energy.points import OF_ONE_NODE, layers, outermost
 
 SUMMARY = ".summary.json"
 AT_ONCE = "while several jobs of the run go on, each has an equal part of its meters"
@@ -39,6 +39,7 @@ def own_logs(
     found: Iterable[tuple[Path, xr.Dataset]],
     nodes: int = 1,
     power: Mapping[str, Any] = MappingProxyType({}),
+    node_list: str = "",
 ) -> RunLogs:
     """Choose of the power logs in a run's folder those that make up its energy; as for `own_energy`."""
     out = RunLogs(faults=list(_failures(folder)))
@@ -61,7 +62,9 @@ def own_logs(
             out.job = int(summary["job"]) - 1
     out.sampled = bool(sampled)
     if not sampled:
-        out.logs = _of_others(others, nodes, folder.name, out.faults)
+        out.logs = _of_others(_of_one_tool(others, out.faults), nodes, folder.name, out.faults)
+        if fault := _blind(out.logs, nodes, listed(node_list), folder.name):
+            out.logs, out.faults = [], [*out.faults, fault]
         return out
     for log in others:
         what = "a power log in addition to the sampler's"
@@ -71,6 +74,32 @@ def own_logs(
         source = f"{folder.name}/power.csv"
         out.faults.append(Fault(source, 0, reason, "the run has no energy; see the sampler's log"))
     return out
+
+
+def _of_one_tool(found: list[Log], faults: list[Fault]) -> list[Log]:
+    """Leave out what a second tool read at a point of measurement: both show the same watts."""
+    tools: dict[str, Counter[str]] = defaultdict(Counter)
+    for log in found:
+        tools[log.at][str(log.ds.attrs["tool"])] += 1
+    first = {at: of.most_common(1)[0][0] for at, of in tools.items()}
+    for log in found:
+        if log.ds.attrs["tool"] != first[log.at]:
+            what = f"a power log of {log.ds.attrs['tool']} in addition to that of {first[log.at]}"
+            faults.append(Fault(log.name, 0, what, "not added to it: same watts"))
+    return [log for log in found if log.ds.attrs["tool"] == first[log.at]]
+
+
+def _blind(logs: list[Log], nodes: int, names: list[str], source: str) -> Fault | None:
+    """Say that the logs of tools which see one node do not see all nodes of a run."""
+    own = [log for log in logs if log.ds.attrs["tool"] in OF_ONE_NODE]
+    by_point: dict[str, int] = defaultdict(int)
+    for log in own:
+        by_point[log.at] += len({node for meter in log.meters for node in named(meter, names)}) or 1
+    if not own or len(own) < len(logs) or max(by_point.values()) >= nodes:
+        return None
+    tools = ", ".join(dict.fromkeys(str(log.ds.attrs["tool"]) for log in own))
+    what = f"{tools}: power of {max(by_point.values())} of {nodes} nodes"
+    return Fault(source, 0, what, "the run has no energy; log on each of its nodes")
 
 
 def _of_others(found: list[Log], nodes: int, source: str, faults: list[Fault]) -> list[Log]:

@@ -31,6 +31,21 @@ LAYERS = (
 )
 _PLACES = {name: (depth, i) for depth, layer in enumerate(LAYERS) for i, name in enumerate(layer)}
 
+# Tools that measure the node on which they run, and whose meters do not name it.
+OF_ONE_NODE = frozenset(
+    {
+        "perf stat",
+        "turbostat",
+        "likwid-powermeter",
+        "powerstat",
+        "powercap",
+        "nvidia-smi",
+        "rocm-smi",
+        "amd-smi",
+    }
+    | {"nvidia-smi dmon or dcgmi dmon"}
+)
+
 _PATTERNS = (
     (INPUT, r"^input"),  # a value converted to the input begins so
     (SLURM, r"\bslurm\b"),

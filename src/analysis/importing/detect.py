@@ -422,9 +422,10 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         source.role = source.role if source.role == "result" else "profile"
         source.what = source.what or engine
         source.facts |= stated.facts_of_profile(each[0], engine)
-    elif kind == "power":
-        source.role, source.what = "power", engine
-        source.facts |= stated.facts_of_power(each[0])
+    elif kind == "power":  # of a job whose output has it, or a log by itself
+        if source.role not in ("result", "profile"):
+            source.role, source.what = "power", engine
+            source.facts |= stated.facts_of_power(each[0])
     elif kind == "sacct":
         source.role, source.what, source.jobs = "sacct", engine, stated.jobs(each[0])
     elif kind == "run":
