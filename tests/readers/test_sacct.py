@@ -410,3 +410,23 @@ def test_sacct__json_is_held_too() -> None:
     ds = sacct.parse(json.dumps(document).encode(), "s.json")
     assert not ds.complete
     assert any("from start to end" in warning for warning in ds.warnings)
+
+
+def test_sacct__steps_of_a_plain_table_are_known_by_what_is_left_of_their_names() -> None:
+    table = (
+        b"       JobID    JobName      State \n"
+        b"------------ ---------- ---------- \n"
+        b"2050690_2          fold  COMPLETED \n"
+        b"2050690_2.b+      batch  COMPLETED \n"
+        b"2050690_2.e+     extern  COMPLETED \n"
+        b"2050690_20.+      batch  COMPLETED \n"
+        b"24508.exte+      extern  COMPLETED \n"
+        b"2050690_21.+          b  COMPLETED \n"
+    )
+    ds = sacct.parse(table, "f")
+    named = list(zip(ds["job_id"].values.tolist(), ds["step"].values.tolist(), strict=True))
+    assert named == [
+        ("2050690_2", ""), ("2050690_2", "batch"), ("2050690_2", "extern"), ("2050690_20", "batch"),
+        ("24508", "extern"),
+    ]  # fmt: skip
+    assert "f:8: '2050690_21.+" in ds.attrs["warnings"][0]

@@ -246,8 +246,8 @@ _PLAIN = re.compile(
     rb"(?:[^\n]*\n){0,3}?(?P<names>[ \w]*\bJobID(?:Raw)?\b[ \w]*)\r?\n(?P<dashes>-+(?: +-+)* *)\r?\n"
 )
 _CUT = "+"  # ends a cell that was wider than its column
-# The names of steps as the plain table cuts them.
-_CUT_STEPS = {".ba+": ".batch", ".bat+": ".batch", ".ex+": ".extern", ".ext+": ".extern"}
+# Steps with a name, which the plain table may cut: `.ba+`, `.exte+`, `.b+`.
+_NAMED_STEPS = ("batch", "extern", "interactive")
 
 _TIME = re.compile(r"(?:19[7-9]\d|20\d\d|21\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d")
 _DURATION = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:[.,]\d+)?)")
@@ -319,7 +319,7 @@ def _plain(data: bytes, found: re.Match[bytes], faults: Faults) -> tuple[list[di
         row = {name: cell for name, cell in zip(names, cells, strict=False) if not cell.endswith(_CUT)}
         job = cells[names.index("JobID")] if "JobID" in names else row.get("JobIDRaw", "")
         stem, dot, step = job.partition(".")
-        step = _CUT_STEPS.get(dot + step, dot + step)
+        step = dot + _step_name(step, row.get("JobName", ""))
         if not re.match(r"\d", stem) or _CUT in stem + step:
             if line.strip():
                 faults.damage(at, f"{line.strip()[:40]!r} begins with no whole job", "record left out")
@@ -327,6 +327,15 @@ def _plain(data: bytes, found: re.Match[bytes], faults: Faults) -> tuple[list[di
         records.append(_record(row | {"JobID": stem + step}, at, faults))
         _check_elapsed(records[-1], at, row, faults)
     return records, _read_of(names)
+
+
+def _step_name(cell: str, job_name: str) -> str:
+    """Return the name of a step whose cell is cut; a step that is cut to nothing has its name as JobName."""
+    if not cell.endswith(_CUT):
+        return cell
+    begun = cell.removesuffix(_CUT)
+    whole = (name.startswith(begun) if begun else name == job_name for name in _NAMED_STEPS)
+    return next((name for name, found in zip(_NAMED_STEPS, whole, strict=True) if found), cell)
 
 
 def _read_of(names: list[str]) -> set[str]:
