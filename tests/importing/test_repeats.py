@@ -162,3 +162,11 @@ def test_repeats__the_digest_of_a_cut_name_has_no_words() -> None:
     """Names of import that are too long end with eight digits of a digest; its letters are no factor."""
     names = ["mini-3072-79eefd36", "mini-3072-22c82ef7", "maxi-3072-7e5c3a8e"]
     assert stated({}, names) == {"name word 1": ("mini", "mini", "maxi")}
+
+
+def test_repeats__sweep_whose_numbers_were_taken_for_repeats_is_asked_about(tmp_path: Path) -> None:
+    # HPCG's results have no date: 1.5 times as fast along the numbers of their names.
+    (doubt,) = tree(tmp_path, {"one": [1 + at / 14 for at in range(8)]}).doubts
+    assert doubt.split.kind == "names"
+    assert "8 runs rise by" in doubt.question
+    assert doubt.question.endswith("in the order of their names: what differs, or are they repeats?")

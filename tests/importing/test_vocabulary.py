@@ -224,3 +224,24 @@ def test_pattern__placeholders_stand_within_parts() -> None:
 def test_pattern__a_setting_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match="--set"):
         parse_settings([given])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "rest"),
+    [
+        (
+            "2014-08-31_n_thread_per_gpu_01.txt",
+            {},
+            "n-thread-per-gpu-01",
+        ),  # no repeat, and no threads of a rank
+        ("threads_per_node_4.out", {}, "threads-per-node-4"),  # not 4 nodes
+        ("threads_per_rank_8.out", {"threads": 8}, ""),
+        ("ranks-per-node4.out", {"ranks_per_node": 4}, ""),  # no host called per-node4
+        ("n_core-12.out", {}, ""),  # not placed by cores
+    ],
+)
+def test_vocabulary__a_count_of_each_of_something_is_its_own(
+    name: str, values: dict[str, int], rest: str
+) -> None:
+    found = vocabulary.parse_name(name, application="hpl", file=True)
+    assert ({key: value for key, (value, _) in found.values.items()}, found.rest) == (values, rest)

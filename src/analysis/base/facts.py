@@ -27,8 +27,9 @@ def _range(numbers: Sequence[int]) -> str:
 def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     """Say how n runs fail to be repeats, and ask what that is."""
     by = _spelt(found.apart)
-    if found.kind == "trend":
-        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {by} along time"
+    if found.kind in ("trend", "names"):
+        along = "along time" if found.kind == "trend" else "in the order of their names"
+        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {by} {along}"
     elif found.kind == "far":
         few = min(found.sizes)
         text = f"{counted(few, 'run')} of {n} {'differs' if few == 1 else 'differ'} by {by} from the rest"

@@ -46,10 +46,10 @@ _USUAL = 12  # values; larger cells are rare
 class Split:
     """How values fail to be repeats.
 
-    `kind` is ``groups``, ``far``, ``trend``, ``fact``, or ``pairs``, which are all of some hosts. `sizes`
-    counts the values of each group, ascending in value, `apart` is the distance of the outer ones' means on
-    logarithms, `labels` the group of each value. `fact` is the stated fact that the groups follow, empty
-    where none does.
+    `kind` is ``groups``, ``far``, ``trend``, ``names`` (a trend in the order of names), ``fact``, or
+    ``pairs``, which are all of some hosts. `sizes` counts the values of each group, ascending in value,
+    `apart` is the distance of the outer ones' means on logarithms, `labels` the group of each value. `fact`
+    is the stated fact that the groups follow, empty where none does.
     """
 
     kind: str

@@ -6,7 +6,7 @@ written: if its groups follow a stated fact, this can become a factor, among the
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,12 @@ def _doubted(
         drafts = tuple(draft for draft, _ in pairs)
         facts = _facts(drafts)
         starts = [draft.value("start") for draft in drafts]
-        times = None if None in starts or len(set(starts)) < len(starts) else np.array(starts, dtype="f8")
-        found = split(each, times, facts, scatter)
+        dated = None not in starts and len(set(starts)) == len(starts)
+        # A sweep whose numbers were taken for those of repeats rises or falls along its names.
+        places = starts if dated else [draft.value("repeat") for draft in drafts]
+        found = split(each, np.array(places, dtype="f8"), facts, scatter)
+        if found is not None and found.kind == "trend" and not dated:
+            found = replace(found, kind="names")
         if found is not None:
             yield CellDoubt(drafts, found, tuple(facts.get(found.fact, ())))
 

@@ -28,10 +28,15 @@ _COUNTS: tuple[tuple[str, str], ...] = (
 )
 # A number with a letter or a vague word: the outputs decide what it means.
 _VAGUE = (
-    rf"{_S}(?:n|size|s|p|c|g|n?cores|ncpus){_G}(\d+){_E}",
+    rf"{_S}(?:n|size|s|p|c|g|n?cores|ncpus|n[-_]cores?|n[-_]cpus?){_G}(\d+){_E}",
     rf"{_S}(\d+)(?:n|c|p|{_G}(?:cores?|cpus?)){_E}",
     rf"{_S}r{_G}(\d+){_E}",  # ranks, or a repetition
 )
+
+# Counts of one thing for each of another; of those that no factor is the number distinguishes runs.
+_RATIO = re.compile(rf"{_S}(?:n[-_]?|num[-_]?)?([a-z]+[-_]?per[-_]?[a-z]+){_G}(\d+){_E}", re.IGNORECASE)
+_OF_NODE = re.compile(r"(?:n?tasks?|ranks?|procs?)[-_]?per[-_]?node", re.IGNORECASE)
+_OF_RANK = re.compile(r"threads?[-_]?per[-_]?(?:rank|task|proc(?:ess)?)", re.IGNORECASE)
 
 # Families of MPI libraries: as names of files have them, and as modules are called.
 FAMILIES = (
@@ -80,7 +85,7 @@ _NUMBERED_CPU = re.compile(r"(neoverse|cortex)[-_]([a-z]\d)", re.IGNORECASE)  # 
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.
 _HOST = re.compile(
-    rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
+    rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}(?!per-)[a-z]+\d*-node-?\d+{_E}"
     rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{2,4}}{_E}"
     rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}"
 )
@@ -164,6 +169,12 @@ def _without(text: str, match: re.Match[str]) -> str:
 
 
 def _numbers(text: str, out: ParsedName) -> str:
+    if (match := _RATIO.search(text)) and not _OF_NODE.fullmatch(match[1]):
+        if _OF_RANK.fullmatch(match[1]):
+            out.values["threads"] = (int(match[2]), match[0])
+        else:
+            out.add_rest(re.sub(r"[-_=. ]+", "-", match[0]))
+        text = _without(text, match)
     for factor, pattern in _COUNTS:
         match = re.search(pattern, text, re.IGNORECASE)
         cube = match is not None and len({group for group in match.groups() if group}) == 1

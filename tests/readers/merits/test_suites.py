@@ -12,6 +12,7 @@ from analysis.importing.stated import rows
 
 from . import suites
 from .test_merits import named, read
+from .texts import TEXTS
 
 
 def test_wrf__steps_of_the_inner_domain_are_no_steps_of_the_outer_one() -> None:
@@ -128,3 +129,49 @@ def test_spec__report_names_its_machine_and_its_date(text: str) -> None:
     assert (facts["cpu"], facts["cluster"].startswith("Model 7 Server System")) == ("Xeon Gold 6148", True)
     assert printed_dates(text.encode())["date"] == 1615107635.0
     assert readers.engines_of(text.encode(), "x.txt") == ["spec"]
+
+
+# LLNL's AMG before AMG2023: the mean of one setup and three solves, each with its iterations.
+AMG = """\
+Running with these driver parameters:
+  Laplacian_27pt:
+    (Nx, Ny, Nz) = (64, 64, 32)
+    (Px, Py, Pz) = (2, 2, 1)
+
+Problem 1: AMG Setup Time:
+=============================================
+PCG Setup:
+  wall clock time = 2.000000 seconds
+
+FOM_Setup: nnz_AP / Setup Phase Time: 3.000000e+06
+
+PCG Solve:
+  wall clock time = 1.000000 seconds
+
+Iterations = 10
+FOM_Solve: nnz_AP * Iterations / Solve Phase Time: 6.000000e+07
+
+Figure of Merit (FOM_1): 4.575000e+07
+"""
+
+
+def test_amg__before_amg2023_has_its_own_figure() -> None:
+    ds = read("amg2023", AMG)
+    assert (ds.complete, float(ds["figure_of_merit"]), int(ds["ranks"])) == (True, 4.575e7, 4)
+    assert (ds.attrs["main"], ds.attrs["problem_identity"]) == ("FOM_1", "problem_id=1 grid=64,64,32")
+    for wrong in (("4.575000e+07", "4.675000e+07"), ("Iterations = 10", "Iterations = 11")):
+        assert read("amg2023", AMG.replace(*wrong)).complete is False
+    twice = read("amg2023", AMG + AMG)
+    assert (twice.complete, len(named(twice, "FOM_1"))) == (True, 2)
+
+
+def test_amg2023__each_of_two_results_is_compared_with_its_own_parts() -> None:
+    one = TEXTS["amg2023"]
+    two = read("amg2023", one + one)
+    assert (two.complete, len(named(two, "FOM"))) == (True, 2)
+
+
+def test_lulesh__quiet_run_without_its_banner_is_read() -> None:
+    quiet = TEXTS["lulesh"][TEXTS["lulesh"].index("Run completed") :]
+    ds = read("lulesh", quiet)
+    assert (ds.complete, float(ds["figure_of_merit"]), int(ds["ranks"])) == (True, 176.65632, 8)

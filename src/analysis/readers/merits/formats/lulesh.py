@@ -35,7 +35,12 @@ def _finish(output: Output) -> None:
 
 FORMAT = TextFormat(
     engine="lulesh", tool="LULESH",
-    marks=((b"Running problem size ", b"To run other sizes, use -s <integer>."),), near="(?i)lulesh",
+    # With -q it prints no banner.
+    marks=(
+        (b"Running problem size ", b"To run other sizes, use -s <integer>."),
+        (b"Final Origin Energy", b"Grind time (us/z/c)"),
+    ),
+    near="(?i)lulesh",
     first_line=r"^Running problem size \d+\^3 per domain",
     merits=(
         Merit("FOM", r"^FOM += +(?P<value>\S+) \(z/s\)"),
