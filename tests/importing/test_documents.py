@@ -393,3 +393,38 @@ def test_import__an_output_with_the_figure_of_a_case_and_nothing_that_joins_them
     (tree / "stream.out").write_text(_output(95001.5))
     cli.main(["import", str(tree), "--as", "mine"])
     assert "note:" not in capsys.readouterr().out
+
+
+def _darshan(program: str, job: int, start: int) -> str:
+    """Return the text of a log, with the lines of its head that `darshan-parser` prints."""
+    times = f"# start_time: {start}\n# end_time: {start + 90}\n"
+    head = f"# exe: /home/ada/bin/{program} -n 4\n# jobid: {job}\n{times}"
+    text = TEXTS["darshan"].replace("0.2578", f"0.{job}78")
+    return text.replace("# exe: ./io\n# nprocs", f"{head}# nprocs")
+
+
+def test_import__a_darshan_log_names_its_program_also_where_that_of_another_is_known(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    for at, program in enumerate(("macsio", "vpic")):
+        tree = tmp_path / f"tree{at}"
+        tree.mkdir()
+        (tree / f"ada_{program}_id7{at}.txt").write_text(_darshan(program, 70 + at, 1700000000))
+        found = _records(project, imported, tree)
+    assert sorted((one["application"], one["start"]) for one in found) == [
+        ("macsio-posix-rate", 1700000000.0), ("vpic-posix-rate", 1700000000.0),
+    ]  # fmt: skip
+
+
+def test_import__the_output_of_a_job_and_its_darshan_log_are_one_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "slurm-4711.out").write_text(TEXTS["stream"])
+    (tree / "log.txt").write_text(_darshan("stream", 4711, 1700000000))
+    (one,) = _records(project, imported, tree)
+    assert (one["application"], one["job_id"], one["start"], one["end"]) == (
+        "stream", "4711", 1700000000.0, 1700000090.0,
+    )  # fmt: skip
+    assert [file["from"] for file in one["imported"]["files"]] == ["slurm-4711.out", "log.txt"]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from analysis import readers
@@ -65,6 +65,39 @@ def _are_together(first: Observation, other: Observation) -> bool:
     """Tell whether two files can be of one run, by when their ranks began."""
     one, two = (each.parts[0].facts.get("date") for each in (first, other))
     return one is None or two is None or abs(one - two) <= AT_ONCE
+
+
+def attach_logs(runs: Sequence[RunFiles], jobs: Container[str]) -> list[RunFiles]:
+    """Attach a Darshan log to the one result of its job, if it is that job's only log; return the runs.
+
+    Its job counts if a file or a record has the same: without a batch system it is the number of a process.
+    """
+    logs: dict[str, list[RunFiles]] = defaultdict(list)
+    results: dict[str, list[RunFiles]] = defaultdict(list)
+    for run in runs:
+        number = str(run.part.facts.get("logged_job", "")) if run.part else ""
+        (logs if number else results)[number or _job(run)].append(run)
+    gone: set[int] = set()
+    for number, own in logs.items():
+        others = results.get(number, [])
+        if len(own) == len(others) == 1 and _agree(own[0], others):
+            _complete(others[0], own[0])
+            others[0].files.append(
+                replace(own[0].main, role="beside", what="Darshan log", parts=[], facts={})
+            )
+            gone.add(id(own[0]))
+        elif others or number in jobs:
+            for run in own:
+                run.job = number
+    return [run for run in runs if id(run) not in gone]
+
+
+def _complete(run: RunFiles, log: RunFiles) -> None:
+    """Add the ranks and the times of a Darshan log to a run that does not state them."""
+    assert run.part is not None
+    assert log.part is not None
+    known = {name: log.part.facts[name] for name in ("ranks", "date", "date_end") if name in log.part.facts}
+    run.part.facts = known | run.part.facts
 
 
 def attach_outputs(runs: Sequence[RunFiles]) -> tuple[list[RunFiles], list[str]]:

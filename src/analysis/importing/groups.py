@@ -52,7 +52,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
         for at, part in enumerate(source.parts, 1)
     ]
     merged = _merge(_without_lists(_without_doubles(runs, out), out), out)
-    merged, out.notes = doubles.attach_outputs(merged)
+    merged, out.notes = doubles.attach_outputs(doubles.attach_logs(merged, out.jobs))
     out.runs = merge_instances(merged)
     _find_jobs_by_time(out, known)
     having = {one.name: run for run in out.runs for one in (run.main, *run.files)}

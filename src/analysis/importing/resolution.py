@@ -158,7 +158,10 @@ def _from_files(
     if stamp := run.main.stamp:
         at = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
         draft.add({"order": int(at)}, "time in its name")
-    draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _program(draft))
+    row = readers.row(run.engine) if run.engine else None
+    of_any = row is not None and row.kind == "merits" and not row.figure_of_merit  # as Darshan's logs
+    by_reader = "" if of_any else by_engine.get(run.engine, "")
+    draft.application = str(draft.value("application") or by_reader or _program(draft))
     of_others = {name for engine, name in by_engine.items() if engine != run.engine}
     if run.part is not None and run.part.content and draft.application in of_others:
         draft.application += f"-{run.engine}"  # another reader's result is another application

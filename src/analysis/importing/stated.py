@@ -57,11 +57,20 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     for name, moment in (("date", "start"), ("date_end", "end")):
         if moment in ds and not ds[moment].dims and not np.isnat(ds[moment].values):
             facts[name] = seconds(ds[moment].values)
+    facts |= _of_log(ds.attrs) if engine == "darshan" else {}
     facts["figures"] = _figures(ds)
     facts |= _own_figure(ds, readers.row(engine).figure_of_merit)
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
         facts["pair"] = True  # these run between two ranks, and do not print it
     return facts
+
+
+def _of_log(attrs: dict[Any, Any]) -> dict[str, Any]:
+    """Return program and times of a Darshan log, and its job: without a batch system that of a process."""
+    texts = {name: str(attrs.get(key, "")) for name, key in (("program", "command"), ("logged_job", "job"))}
+    times = {name: str(attrs.get(key, "")) for name, key in (("date", "started"), ("date_end", "stopped"))}
+    facts: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    return facts | {name: float(text) for name, text in times.items() if text.isdecimal()}
 
 
 def _own_figure(ds: xr.Dataset, usual: str) -> dict[str, Any]:

@@ -19,6 +19,10 @@ def text(path: str) -> Iterator[str]:
     report = DarshanReport(path, read_all=False)
     job: dict[str, Any] = report.metadata["job"]
     yield f"# darshan log version: {job['log_ver']}"
+    yield f"# exe: {' '.join(str(report.metadata['exe']).split())}"
+    yield f"# jobid: {job['jobid']}"
+    yield f"# start_time: {job['start_time_sec']}"
+    yield f"# end_time: {job['end_time_sec']}"
     yield f"# nprocs: {job['nprocs']}"
     yield f"# run time: {job['run_time']:.4f}"
     yield f"# metadata: lib_ver = {job['metadata'].get('lib_ver', '')}"

@@ -68,7 +68,11 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     output.facts["version"] = output.first(r"^# metadata: lib_ver = (\S+)$")
     known = {row.merit for row in output.rows if row.value > 0}
     main = next((name for name in _RATES if name in known), _RATES[0])
-    return output.dataset(FORMAT, main=main, time="run time")
+    names = {"command": "exe", "job": "jobid", "started": "start_time", "stopped": "end_time"}
+    states = {name: output.first(rf"^# {key}: (.+)$") for name, key in names.items()}
+    if not re.match(r"\S*[A-Za-z]", states["command"]):  # a log without names has a number for it
+        states["command"] = ""
+    return output.dataset(FORMAT, main=main, time="run time").assign_attrs(states)
 
 
 def _text(log: bytes, source: str) -> bytes:
