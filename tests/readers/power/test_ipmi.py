@@ -124,3 +124,19 @@ def test_freeipmi__sensors_with_a_time_column_and_doubled_stamps():
     ds = freeipmi.parse(text.encode(), tz="UTC")
     assert ds["power"].values[0, 0] == 105
     assert np.isnan(ds["power"].values[0, 1])
+
+
+def test_ipmitool__the_loggers_date_in_cet_agrees_with_the_controllers_clock_in_utc():
+    block = """\
+Tue Jul 11 14:22:41 CEST 2023
+
+    Instantaneous power reading:                   244 Watts
+    IPMI timestamp:                           Tue Jul 11 12:22:41 2023
+    Sampling period:                          00000005 Seconds.
+    Power reading state is:                   activated
+
+"""
+    winter = block.replace("14:22:41 CEST", "13:22:41 CET").replace("Jul 11", "Jan 10")
+    ds = ipmitool.parse((winter + block).encode())
+    own = ["2023-01-10T12:22:41", "2023-07-11T12:22:41"]
+    assert ds["time"].values.astype("M8[s]").astype(str).tolist() == own

@@ -16,6 +16,8 @@ _DAY = 86_400 * SECOND
 _COARSE = 3000 * SECOND
 _DISORDER = 5  # fewer jumps back may be of several meters, one after the other
 _UTC_NAMES = frozenset(("Z", "UTC", "GMT"))
+# Hours of abbreviations, as `date` prints them, that no other zone has; EST, IST or BST may be of two.
+_HOURS = {"WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "MEZ": 1, "MESZ": 2, "EET": 2, "EEST": 3}
 
 
 def to_utc(
@@ -35,6 +37,8 @@ def to_utc(
         elif text[0] in "+-":
             sign = 1 if text[0] == "-" else -1
             utc[i] += sign * (int(text[1:3]) * 3600 + int(text[-2:]) * 60) * SECOND
+        elif zone is None and text in _HOURS:
+            utc[i] -= _HOURS[text] * 3600 * SECOND if local[i] != NAT else 0
         elif text not in _UTC_NAMES:
             named[i] = True
     if named.any():
