@@ -100,6 +100,17 @@ def test_import__a_barrier_that_took_as_long_is_no_copy(tmp_path: Path, imported
     assert names == {f"osu_barrier-{at}.out#" for at in (1, 2, 3, 4)}  # the file kept twice once
 
 
+def test_import__a_barrier_of_another_folder_with_other_files_is_no_copy(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for place, latencies in (("bare", ("94.15", "94.20")), ("container", ("94.15", "95.20"))):
+        for at, latency in enumerate(latencies, 1):
+            path = tmp_path / "tree" / place / f"osu_barrier-4-64-{at}.out"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(barrier(latency))
+    assert len(imported(tmp_path / "tree")) == 4
+
+
 @pytest.mark.parametrize(("nodes", "taken"), [(4, None), (1, 1)])
 def test_import__a_script_with_other_ranks_does_not_place_an_output(
     nodes: int, taken: int | None, tmp_path: Path, imported: Imported

@@ -12,7 +12,14 @@ from analysis.importing.runfiles import RunFiles
 
 
 def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]) -> list[Observation]:
-    """Leave out copies of results, profiles and records, each with the name of the original."""
+    """Leave out copies of results, profiles and records, each with the name of the original.
+
+    Two results of one number are alike by chance, unless a whole folder was copied.
+    """
+    observations = list(observations)
+    folders: dict[str, dict[str, str]] = defaultdict(dict)
+    for source in observations:
+        folders[source.file.folder][source.file.base] = source.digest
     first: dict[str, str] = {}
     known = []
     for source in observations:
@@ -20,7 +27,10 @@ def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]
             unplaced[source.name] = source.why
             continue
         was = first.setdefault(source.digest, source.name)
-        chance = was.rpartition("/")[2] != source.file.base and any(part.brief for part in source.parts)
+        folder, _, base = was.rpartition("/")
+        one, other = folders[folder], folders[source.file.folder]
+        copied = base == source.file.base and all(other.get(name, one[name]) == one[name] for name in one)
+        chance = not copied and any(part.brief for part in source.parts)
         if was != source.name and not chance and source.role in ("result", "profile", "power", "sacct"):
             unplaced[source.name] = f"is a copy of {was}"
         else:
