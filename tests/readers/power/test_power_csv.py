@@ -323,3 +323,12 @@ def test_power_csv__a_table_of_energies_and_lengths_of_runs_is_no_log():
     )
     assert not power_csv.sniff(table, "result.csv")
     assert power_csv.sniff(table.replace(b" 7.04", b" 70.4"), "result.csv")
+
+
+def test_power_csv__grafana_names_columns_after_nodes_and_writes_units_into_cells():
+    table = '"Time","node01","node02"\n2023-05-12 14:33:00,350 W,342 W\n2023-05-12 14:33:15,1.35 kW,343 W\n'
+    ds = readers.parse(table.encode(), "panel.csv", tz="UTC")
+    assert ds["meter"].values.tolist() == ["node01", "node02"]
+    assert ds["power"].values.tolist() == [[350.0, 1350.0], [342.0, 343.0]]
+    other = table.replace("342 W", "42 °C")
+    assert readers.engines_of(other.encode(), "panel.csv") == []

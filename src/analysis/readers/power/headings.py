@@ -27,6 +27,7 @@ from typing import Any
 
 from analysis.base import units
 from analysis.base.errors import ReadError
+from analysis.readers.text import quantity
 
 DELIMITERS = (",", ";", "\t", "|")
 _HEAD_LINES = 60
@@ -70,6 +71,8 @@ class Headings:
     unit: str = r"^units?$"
     metric: str = r"^(metric|quantity|measurement|parameter)([ _]?(id|name))?$"
     unit_default: str = ""
+    # Whether columns without such a heading are powers if the first row's cells are, as in Grafana's CSV.
+    by_cells: bool = False
 
 
 # A column of statistics is not used where the reading itself stands beside it.
@@ -126,7 +129,10 @@ def find(lines: Sequence[str], headings: Headings, columns: Mapping[str, Any] | 
             cells = split(text, delimiter) if delimiter in text else []
             if len(cells) < 2:
                 continue
+            row = split(lines[number + 1], delimiter) if number + 1 < len(lines) else []
             layout = _match(cells, headings, columns)
+            if layout is None and headings.by_cells and not columns and len(row) == len(cells):
+                layout = _of_cells(cells, row, headings)
             if layout is not None:
                 comma = str(columns.get("decimal", "," if delimiter in ";\t" else ".")) == ","
                 positions = any(isinstance(c, int) for c in _listed(columns.get("time")))
@@ -190,6 +196,17 @@ def _match(cells: list[str], headings: Headings, columns: Mapping[str, Any]) -> 
     return Layout(
         0, tuple(cells), tuple(time), tuple(meter), chosen, counter, place, bool(metric), ",", False
     )
+
+
+def _of_cells(cells: list[str], row: list[str], headings: Headings) -> Layout | None:
+    """Take all columns but the time as those of meters if each cell below them says that it is a power."""
+    time = _time([cell.lower() for cell in cells], headings.time)
+    values = [at for at in range(len(cells)) if at not in time]
+    found = [quantity(row[at]) for at in values]
+    if not time or not all(unit and not math.isnan(value * units.watts(unit)) for value, unit in found):
+        return None
+    meters = tuple((at, cells[at], math.nan) for at in values)
+    return Layout(0, tuple(cells), tuple(time), (), meters, False, -1, False, ",", False)
 
 
 def _listed(wanted: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from analysis.readers.power.headings import Headings, find, split
 from analysis.readers.power.log import NAT, MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
-HEADINGS = Headings()
+HEADINGS = Headings(by_cells=True)
 _HEAD_LINES = 25
 
 
