@@ -24,6 +24,11 @@ def test_wrf__steps_of_the_inner_domain_are_no_steps_of_the_outer_one() -> None:
     assert ds.attrs["problem_identity"] == expected
 
 
+def test_wrf__date_that_is_none_leaves_the_step_open() -> None:
+    ds = read("wrf", suites.WRF.replace("time 2019-11-26_12:04:48", "time 2019-19-26_12:04:48"))
+    assert " dt=? " in ds.attrs["problem_identity"]
+
+
 def test_wrf__servers_of_io_are_ranks_too_and_a_run_that_stopped_has_no_figure() -> None:
     text = suites.WRF.replace("1 groups of   0 I/O", "2 groups of   3 I/O")
     assert int(read("wrf", text)["ranks"]) == 14

@@ -1,6 +1,6 @@
 """WRF 3 and 4, ``rsl.out.0000`` or ``rsl.error.0000`` of wrf.exe: mean time of a step of the outer domain."""
 
-import re
+from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 
@@ -14,7 +14,6 @@ _QUILTING = r"^ ?Quilting with +(?P<groups>\d+) groups of +(?P<tasks>\d+) I/O ta
 _GRID = r"^ *ids,ide,jds,jde +1 +(?P<x>\d+) +1 +(?P<y>\d+) *$"
 _PHYSICS = r"^ *(?P<name>[a-z]\w+_physics): +(?P<schemes>\d[\d ]*)$"
 _CLOSING = r"^.*wrf: SUCCESS COMPLETE WRF"
-_STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\d_[0-2]\d:[0-5]\d:[0-5]\d")
 
 
 def _finish(output: Output) -> None:
@@ -44,7 +43,7 @@ def _finish(output: Output) -> None:
 def _simulated(output: Output, stamps: list[str]) -> None:
     """Add from when to when it was simulated, and in which steps."""
     output.facts["simulated"] = f"{stamps[0]}..{stamps[-1]}"
-    if all(_STAMP.fullmatch(one) for one in stamps):  # without fractions of a second
+    with suppress(ValueError):  # with fractions of a second, or damaged
         dates = [datetime.strptime(one, "%Y-%m-%d_%H:%M:%S") for one in stamps]
         each = {(after - before).total_seconds() for before, after in pairwise(dates)}
         output.facts["dt"] = f"{each.pop():g}" if len(each) == 1 else "varies"
