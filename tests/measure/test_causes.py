@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,38 @@ def test_end__without_a_signal_is_slurms_if_the_job_is_over(
     squeue(tmp_path, monkeypatch, answer)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert causes.of_end("") == ended
+
+
+def test_over__is_the_end_by_slurm_on_the_clock_of_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm's clock is an hour ahead of the node's: only the 40 s between its start and its end count."""
+    own = str(os.getpid())
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    squeue(tmp_path, monkeypatch, "COMPLETING 1796080000 1796080040\n")
+    assert causes.over(own) == ticks / os.sysconf("SC_CLK_TCK") + 40
+    assert causes.over("") is None
+    for answer in ("RUNNING 1796080000 1796083600", "CANCELLED 1796080000 N/A", ""):
+        squeue(tmp_path, monkeypatch, answer)
+        assert causes.over(own) is None
+
+
+# As Slurm 22.05 writes it.
+OOM = (
+    "slurmstepd-n4: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have"
+    " been killed by the cgroup out-of-memory handler."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(f"begin\n{OOM}", ": out of memory, by the log of its job"), (f"echo {OOM}\n", ""), ("", "")],
+)
+def test_logged__memory_is_slurms_own_word(tmp_path: Path, text: str, found: str) -> None:
+    (tmp_path / "7.log").write_text(text, encoding="ascii")
+    assert causes.logged(tmp_path / "7.log") == found
+    assert causes.logged(tmp_path / "8.log") == ""
 
 
 def test_of__memory_comes_before_what_the_program_printed(tmp_path: Path) -> None:

@@ -101,6 +101,20 @@ def test_recover__the_end_of_another_job_with_the_same_number_is_none_of_its_own
     assert {reason for _, reason in told(tmp_path).values()} == {f"it ended without a record{known}"}
 
 
+def test_recover__memory_is_known_from_the_log_though_slurm_says_otherwise(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller that crashed at that moment runs the job in its books until somebody cancels it."""
+    folders.write_json(work / folders.OWNER, {"job_id": "7", "host": "", "pid": 0, "started": 0})
+    log = tmp_path / folders.LOGS / "c_pair-r01/7.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("slurmstepd-n4: error: Detected 1 oom-kill event(s) in StepId=7.batch.\n")
+    monkeypatch.setattr("analysis.base.slurm.ended", lambda *_: "CANCELLED")
+    launch.recover(work)
+    why = "it ended without a record: out of memory, by the log of its job: Slurm says CANCELLED"
+    assert {reason for _, reason in told(tmp_path).values()} == {why}
+
+
 def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Path, tmp_path: Path) -> None:
     owner = {"job_id": "", "host": "elsewhere", "pid": 1, "started": 0}
     folders.write_json(work / folders.OWNER, owner)

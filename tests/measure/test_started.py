@@ -379,7 +379,7 @@ def test_executor__each_submitted_job_has_a_log_whatever_becomes_of_its_node(bas
     Slurm.check_active_jobs = query_job_status  # type: ignore[attr-defined]
     patch_executor(plugin)
     run = workflow.plan("c", base).runs[0].name
-    log = base / accounting.LOGS / f"c_{run}" / "8.log"
+    log = base / folders.LOGS / f"c_{run}" / "8.log"
     Slurm().report_job_submission(SimpleNamespace(external_jobid="8", aux={"slurm_logfile": log}))
     assert reported == ["8"]
     assert accounting.submitted(base, "c") == {"8": run}

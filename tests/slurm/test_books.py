@@ -284,6 +284,36 @@ def test_books__a_run_that_outlives_the_shell_of_its_job_is_measured_again(
     assert set(found) == {*before, last, f"{last}.failed-1"}
 
 
+def test_books__a_run_whose_node_does_not_know_that_its_job_is_over_is_measured_again(
+    cluster: SlurmCluster, project: Path
+) -> None:
+    """It ends as if nothing were, and Slurm may have given its cores away; its own shell is still there."""
+    use_program(project, "#!/bin/sh\nsleep 12\n" + RESULT.format(ranks=1))
+    use_factors(project)
+    process = start(cluster, project)
+    work = begun(process, project)
+    job, (node,) = job_of(work), json.loads((work / "1/.job.json").read_text())["node_list"]
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    cluster.kill_slurmd(node)
+    try:
+        cluster.run(["scancel", job])
+        until("the end of the run", lambda: len(records(project)) == 1, seconds=60)
+    finally:
+        cluster.start_slurmd(node)
+    ((name, record),) = records(project).items()
+    assert record["exit_code"] == 0
+    assert re.search(r"it ended \d+ s after its job, and its node did not know", record["reason"])
+    finish(start(cluster, project), 100)  # waits for what is there
+    status, said = finish(start(cluster, project), 100)
+    assert status == 0, said
+    found = records(project)
+    assert {one: found[one]["reason"] for one in found} == {
+        name: f"Slurm says CANCELLED by 0 (root): {record['reason']}",
+        name.removesuffix(".failed-1"): "",
+    }
+
+
 def test_books__nobody_waits_for_a_job_whose_end_the_controller_forgot(
     able: None, project: Path, tmp_path: Path
 ) -> None:

@@ -26,8 +26,6 @@ SACCT = "sacct.txt"
 FOREIGN = "sacct.foreign.txt"  # under the folder of what runs: rows of other jobs, or of a later end
 PATIENCE = 300.0
 INTERVAL = 30.0
-# Where the profile keeps the output of Slurm's jobs: <rule>/<wildcards>/<job>.log.
-LOGS = Path("results/logs/slurm/rule_run")
 # A command line has its limits.
 _JOBS_AT_ONCE = 1000
 
@@ -437,7 +435,7 @@ def moments(text: Any) -> list[float]:
 def submitted(base: Path, campaign: str) -> dict[str, str]:
     """Return the Slurm jobs started for a campaign -> its run, by their logs: a killed one leaves no more."""
     found = {}
-    for log in (base / LOGS).glob(f"{campaign}_*/*.log"):
+    for log in (base / folders.LOGS).glob(f"{campaign}_*/*.log"):
         name = log.parent.name.removeprefix(f"{campaign}_")
         with suppress(ConfigError):  # another campaign's, or no longer in the matrix
             if log.stem.isdecimal():

@@ -85,6 +85,29 @@ def of_end(signal: str) -> str:
     return f"{signal or 'Slurm'} ({why})"
 
 
+def over(own: str) -> float | None:
+    """Return when this job had ended by Slurm's controller, in s since the node's start; None if it goes on.
+
+    `own` is the process of the job's shell, which Slurm starts with the job. Slurm can lose the message that
+    ends a job: its node then goes on, while others may have got the cores. Only differences of one clock are
+    taken, since the node's can be another than Slurm's.
+    """
+    job, began = os.environ.get("SLURM_JOB_ID", ""), shell.born(int(own)) if own.isdecimal() else None
+    if not job or began is None:
+        return None
+    command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %S %e"]
+    said = shell.run(command, _HURRY, environment={"SLURM_TIME_FORMAT": "%s"}).text.split()
+    if len(said) != 3 or said[0] not in _OVER or not (said[1].isdecimal() and said[2].isdecimal()):
+        return None
+    return began / os.sysconf("SC_CLK_TCK") + (int(said[2]) - int(said[1]))
+
+
+def logged(log: Path) -> str:
+    """Say that a job's log has Slurm's word that the kernel ended a program for memory, or nothing."""
+    told = [line for line in _text(log).splitlines() if line.startswith("slurmstepd")]
+    return ": out of memory, by the log of its job" * bool(_CAUSES["out of memory"].search("\n".join(told)))
+
+
 def kills(root: Path = Path("/")) -> int | None:
     """Return how many processes of this job the kernel has ended for memory; None if nobody counts them.
 

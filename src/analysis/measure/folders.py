@@ -24,6 +24,8 @@ OWNER = ".owner.json"
 HEAD = ".job.json"
 BEGIN = ".begin.json"
 DECIDED = ".decided.json"
+# Where the profile keeps the output of Slurm's jobs: <campaign>_<run>/<job>.log.
+LOGS = Path("results/logs/slurm/rule_run")
 IDLE = "idle"  # the state of a started job that had nothing to measure
 GONE = ".gone"  # the end of a note's name from when a failed attempt of its start is recorded
 STARTED = ".started"  # a folder with a note of each job that has started, see start.sh

@@ -187,8 +187,11 @@ def recover(work: Path) -> None:
     names = section(files.read_json(folders.jobs(work)[0] / folders.HEAD), "slurm")
     state = slurm.ended(job, names) if job else ""
     why = f": Slurm says {state}" if state else UNKNOWN
-    from analysis.measure import record
+    from analysis.measure import causes, record
 
+    if job and "OUT_OF_MEMORY" not in state:  # a controller that crashed at that moment has forgotten it
+        name = f"{work.parent.name}_{work.name}"
+        why = causes.logged(work.parents[4] / folders.LOGS / name / f"{job}.log") + why
     record.end(work, abandoned=f"it ended without a record{why}")
 
 

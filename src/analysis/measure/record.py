@@ -38,6 +38,7 @@ HIDDEN = "(hidden)"
 # Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
 SLACK = 10.0
 CONT_AND_TERM = 2.0  # s between the two signals with which Slurm ends a job
+_TURN = 2.0  # s that Slurm's whole seconds make
 _PROBE = 65_536  # B
 _OUTLIVED = "it went on after the shell of its job was killed: Slurm may have given its cores to others"
 _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
@@ -255,6 +256,7 @@ def _judged(
     signalled = _number(_text(work / ".killed")) or 0.0
     at = signalled or _number(_text(Path("/proc/uptime")).partition(" ")[0]) or 0.0
     failed = not (abandoned or refused) and any(one["exit_code"] != 0 for one in records.values())
+    over = None if abandoned or killed or failed else causes.over(_text(work / ".shell").strip())
     killed = causes.of_end(killed) if killed or failed else ""
     for name, record in records.items():
         # What failed before the signal came has failed by itself, by the clock that nobody sets.
@@ -262,7 +264,7 @@ def _judged(
         signal = killed if (ended or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned, lost=lost)
         paused = record["accounting"]["resumed"] = _resumed(work, began, ended, at if killed else signalled)
-        found = found or _OUTLIVED * (work / ".outlived").exists()
+        found = found or _OUTLIVED * (work / ".outlived").exists() or _late(ended, over)
         found = found or "its job was suspended while it ran" * bool(paused)
         record["reason"] = found or _meanwhile(base, campaign, record["run"])
     if bad := [record for record in records.values() if record["reason"]]:
@@ -271,6 +273,12 @@ def _judged(
         for record in records.values():
             record["reason"] = record["reason"] or why
     return records
+
+
+def _late(ended: float | None, over: float | None) -> str:
+    """Say that a program has outlived its job, both in s since its node's start; empty if it has not."""
+    late = ended - over if ended and over else 0.0
+    return f"it ended {late:.0f} s after its job, and its node did not know" if late > _TURN else ""
 
 
 def _resumed(work: Path, began: float | None, ended: float | None, killed: float) -> int:
