@@ -218,8 +218,8 @@ def test_ingest__record_of_another_grid_is_found(raw: Path) -> None:
 
 def test_ingest__unknown_application_is_named(raw: Path) -> None:
     path = raw / "runs/001/run.json"
-    path.write_text(path.read_text().replace('"hpcg"', '"wrf"', 1))
-    assert "unknown application 'wrf'" in _runs(raw).loc["001", "reason"]
+    path.write_text(path.read_text().replace('"hpcg"', '"mpas"', 1))
+    assert "unknown application 'mpas'" in _runs(raw).loc["001", "reason"]
 
 
 def test_ingest__binary_rubbish_beside_the_output_is_no_fault(raw: Path) -> None:
