@@ -120,6 +120,28 @@ def test_import__runs_with_other_libraries_compilers_or_releases_are_no_repeats(
     }
 
 
+def test_modules__of_a_list_are_no_words_of_the_output_that_follows() -> None:
+    box = "  orthogonal box = (0 0 0) to (33.6 33.6 33.6)\n  (1 1 1) to (2 2 2)\n"
+    assert modules.loaded(f"Currently Loaded Modulefiles:\n 1) gcc/12.2   2) fftw/3.3.8\nLAMMPS\n{box}") == [
+        "gcc/12.2", "fftw/3.3.8"
+    ]  # fmt: skip
+
+
+def test_import__the_release_of_a_library_that_follows_the_link_is_another_cause(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """All of 10GbE loaded FFTW 3.3.8 and all of HDR100 FFTW 3.3.10: the effect was that of the link."""
+    for at in range(8):
+        link, release = (("10gbe", "3.3.8"), ("hdr100", "3.3.10"))[at % 2]
+        (tmp_path / "tree" / link).mkdir(parents=True, exist_ok=True)
+        text = f"Currently Loaded Modulefiles:\n 1) gcc/12.2   2) fftw/{release}\n\n{log(9.5 + at)}"
+        (tmp_path / "tree" / link / f"lj.o{7000 + at}").write_text(text)
+    assert cells(imported(tmp_path / "tree"), "interconnect", "options") == {
+        ("10gbe", "module fftw=3.3.8"): 4,
+        ("ib-hdr100", "module fftw=3.3.10"): 4,
+    }
+
+
 def test_import__a_compiler_in_the_path_is_kept_beside_that_of_the_modules(
     tmp_path: Path, imported: Imported
 ) -> None:

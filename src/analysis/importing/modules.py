@@ -19,7 +19,7 @@ _LOADS = re.compile(
 )
 _BRANCH = re.compile(r"^[ \t]*(?:if|elif|case|else)\b", re.MULTILINE)
 _LISTED = re.compile(r"Currently Loaded Mod\w*:?[ \t]*\n", re.IGNORECASE)
-_NUMBERED = re.compile(r"\b\d+\)[ \t]+([A-Za-z][\w.+/-]*)")
+_NUMBERED = re.compile(r"(?<!\S)([1-9]\d{0,2})\)[ \t]+([A-Za-z][\w.+/-]*)")
 _TERSE = re.compile(r"(?:[A-Za-z][\w.+-]*/?[\w.+/-]*(?:[ \t]*\([^)\n]*\))?[ \t]*\n)+")
 _LONGEST = 8192  # characters behind the heading of a list
 SIGN = r"LOADEDMODULES=|Currently Loaded Mod|^(?:\++ |[ \t]*)(?:module|ml|spack)[ \t]+\S"
@@ -109,7 +109,11 @@ def loaded(text: str) -> list[str]:
         terse = None if _NUMBERED.search(listed[:200]) else _TERSE.match(listed)
         # The output that follows may begin with a word alone.
         lines = [line for line in terse[0].split("\n") if "/" in line] if terse else []
-        names = lines or _NUMBERED.findall(listed)
+        # Nor is what stands behind a number again a module: LAMMPS prints "box = (0 0 0) to (1 1 1) with".
+        numbered: dict[str, str] = {}
+        for number, name in _NUMBERED.findall(listed):
+            numbered.setdefault(number, name)
+        names = lines or list(numbered.values())
         found |= dict.fromkeys(name.split()[0] for name in names if name)
     return list(found)
 

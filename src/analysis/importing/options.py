@@ -14,6 +14,8 @@ from analysis.importing.runfiles import stem
 _Member = tuple[Draft, dict[str, str]]  # a run and its settings
 _Parse = Callable[[str], Mapping[str, str]]
 _SOURCE = "launch line and environment"
+# Where these are alike, nothing else explains that a library has another release.
+_SAME = ("version", "build", "mpi", "cluster", "cpu", "host_group", "tuning")
 
 
 def distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
@@ -36,6 +38,7 @@ def _distinguish(application: str, members: Sequence[_Member]) -> Iterator[str]:
     # What a table states by hand is a factor wherever it varies, other settings only within a cell.
     by_hand = [draft.value("given_options") or {} for draft, _ in members]
     found = [*launch.varying(by_hand), *(name for one in cells.values() for name in launch.varying(one))]
+    found += _releases(members)
     if not found:
         return
     names = list(dict.fromkeys(found))
@@ -51,6 +54,20 @@ def _distinguish(application: str, members: Sequence[_Member]) -> Iterator[str]:
     for draft, settings in known:
         draft.add({"options": launch.level(settings, names)}, _SOURCE)
     yield f"{application}: options are {', '.join(sorted(levels)[:6])}, which vary between runs"
+
+
+def _releases(members: Sequence[_Member]) -> Iterator[str]:
+    """Name the libraries of which runs of the same program and machine loaded several releases.
+
+    If a release follows a factor throughout, as the link, it may be the cause of what that seems to do.
+    """
+    alike: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
+    for draft, settings in members:
+        loaded = {name: one for name, one in settings.items() if name.startswith(launch.MODULE) and one}
+        alike[tuple(str(draft.value(name)) for name in _SAME)].append(loaded)
+    for each in alike.values():
+        both = set(each[0]).intersection(*each)
+        yield from (name for name in sorted(both) if len({one[name] for one in each}) > 1)
 
 
 def _settings(draft: Draft, parse: _Parse, releases: _Parse) -> dict[str, str]:
