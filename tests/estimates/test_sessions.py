@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -159,6 +159,25 @@ def test_verdict__of_jobs_that_all_ran_the_same_side_first(
     tmp_path: Path, order: Any, jobs: Sequence[str], word: str
 ) -> None:
     found = verdict(claim(tmp_path, CLAIM.format(value=1.0)), sides(order, jobs=jobs))
+    assert found.verdict == word
+    assert (SAME_FIRST in found.reason) == (word != HOLDS)
+
+
+@pytest.mark.parametrize(
+    ("start", "word"),
+    [
+        # A pair each hour, a quarter of a minute of work and five minutes from one start to the next.
+        (lambda at: f"2020-09-10T{8 + at // 2:02d}:{at % 2 * 5:02d}:00", "in that order of runs only"),
+        (lambda at: f"2020-09-10T{8 + at // 2:02d}:{SWAPPED[at] % 2 * 5:02d}:00", HOLDS),
+        (lambda at: f"2020-09-10T08:{at * 5:02d}:00", HOLDS),  # one after another, without a pause
+        (lambda at: f"2020-09-10T{8 + at // 2:02d}:00:00", HOLDS),  # both at once
+    ],
+)
+def test_verdict__of_rounds_that_all_began_with_the_same_side(
+    tmp_path: Path, start: Callable[[int], str], word: str
+) -> None:
+    known = sides(starts=[start(at) for at in TURNS], elapsed=15.0)
+    found = verdict(claim(tmp_path, CLAIM.format(value=1.0)), known)
     assert found.verdict == word
     assert (SAME_FIRST in found.reason) == (word != HOLDS)
 

@@ -49,6 +49,7 @@ _CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 2  # of each side, if it has the runs for it
 _MANY = 6  # runs per side
 _PAIRS = 4  # jobs; the same side is first in all of fewer by chance
+_LONGER = 2.0  # times as long as any pause within a round is each between rounds
 _ROUNDS = 6  # days that are counted each by itself
 _DRAWS, _SEED = 2_000, 20_261_124
 
@@ -76,6 +77,8 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
             return SAME_FIRST
     if by_day:
         return ""
+    if _starts_of_rounds(own, compare).nunique() == 1:
+        return SAME_FIRST
     # Places in time are those among the runs of an application.
     by = ["application", *([] if compare.along is None else compare.along[:1])]
     parts = [part for _, part in own.groupby(by, sort=True)]
@@ -96,6 +99,30 @@ def _are_pairs(runs: pd.DataFrame, compare: Comparison) -> bool:
     """Tell whether two sides were measured in pairs that shared a job, four or more."""
     sides = [part for _, part in runs.groupby(compare.factor, sort=True)]
     return len(sides) == _SIDES and len(sides[0]) >= _PAIRS and in_pairs(*sides) is not None
+
+
+def _starts_of_rounds(runs: pd.DataFrame, compare: Comparison) -> pd.Series:
+    """Return the side that was first in each of four rounds or more, empty if pauses part no such rounds.
+
+    A round has a block of each of two sides, as a pair that is run each hour; the first may be slow by that.
+    """
+    runs = runs.sort_values("start", kind="stable")
+    sides, starts = runs[compare.factor], runs["start"].to_numpy("datetime64[s]")
+    none = sides.iloc[:0]
+    if np.isnat(starts).any() or sides.nunique() != _SIDES or len(runs) < _SIDES * _PAIRS:
+        return none
+    if len(set(starts.tolist())) < len(starts):  # of those that began at once none was first
+        return none
+    ends = starts.astype("f8") + runs["elapsed"].fillna(0.0).to_numpy("f8")
+    pauses = np.maximum(starts.astype("f8")[1:] - ends[:-1], 1.0)
+    falling = np.sort(pauses)[::-1][_PAIRS - 2 : len(runs) // _SIDES]
+    steps = falling[:-1] / falling[1:]
+    if steps.max() < _LONGER:
+        return none
+    rounds = np.concatenate([[0], np.cumsum(pauses >= falling[int(np.argmax(steps))])])
+    each = [part for _, part in sides.groupby(rounds)]
+    whole = all(np.count_nonzero(part[1:].to_numpy() != part[:-1].to_numpy()) == 1 for part in each)
+    return pd.Series([part.iloc[0] for part in each]) if whole else none
 
 
 def _one_first(firsts: pd.Series) -> bool:
