@@ -17,7 +17,7 @@ from analysis.cli import main
 from analysis.datasets.campaign import ingest
 from analysis.estimates import confounding
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.finding import IN_ORDER, ONE_AFTER_ANOTHER, OTHER_HOURS
+from analysis.estimates.finding import IN_ORDER, ONE_AFTER_ANOTHER, OTHER_HOURS, SAME_FIRST
 from analysis.findings.conclusion import CONFOUNDED, DIFFERS, SESSION, STANDING
 from analysis.findings.search import conclusions
 from tests.findings.planted import project
@@ -311,7 +311,7 @@ SCHEDULES: dict[str, tuple[Callable[[Rng], list[Run]], str]] = {
         lambda rng: two(
             rng, [0, 1] * 7, [DAY * (at // 2) + 1_000 * (at // 2 * 7 % 40) + 600 * (at % 2) for at in range(14)],
             lambda side, _: -0.08 * (side == 0),
-        ), IN_ORDER,
+        ), SAME_FIRST,
     ),
 }  # fmt: skip
 
