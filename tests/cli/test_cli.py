@@ -150,7 +150,7 @@ class TestVerdicts:
         assert all(promised <= set(record) for record in records)
         found = {record["claim"]: record for record in records}
         assert found["hpcg2014-cc-2pct"]["verdict"] == "an analogue does not show it"
-        assert found["hpcg2014-size-135pct-over-104"]["verdict"] == "seen, smaller"
+        assert found["hpcg2014-size-135pct-over-104"]["verdict"] == "seen, size open"
         assert found["hpcg2014-mpi-comparable"]["verdict"] == "cannot tell"
 
     def test_table_has_a_row_a_claim(self, capsys: pytest.CaptureFixture[str]) -> None:

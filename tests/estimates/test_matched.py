@@ -127,12 +127,12 @@ def test_matched__cells_are_equal_if_each_is(tmp_path: Path, ratios: tuple[float
     [(False, "direction in that order of runs only, smaller"), (True, "holds in direction, smaller")],
 )
 def test_matched__runs_of_one_job_are_a_pair(tmp_path: Path, turned: bool, word: str) -> None:
-    """Jobs of 80, 160, 320, 640 and 1280 s are unlike, and a is ahead by a quarter in each."""
+    """Jobs of 64 to 112 s are unlike, and a is ahead by a quarter in each."""
     rows = []
     for job in range(5):
         links = "ba" if turned and job % 2 else "ab"
         for place, link in enumerate(links):
-            seconds = 80.0 * 2**job * (1.25 if link == "b" else 1)
+            seconds = (64.0, 72.0, 80.0, 96.0, 112.0)[job] * (1.25 if link == "b" else 1)
             rows += repeats([seconds], "elapsed", interconnect=link, job_id=100 + job, order=2 * job + place)
     text = CLAIM.format(quantity="speedup", value=2)
     found = verdict(claim(tmp_path, text), campaign(rows))
@@ -141,7 +141,7 @@ def test_matched__runs_of_one_job_are_a_pair(tmp_path: Path, turned: bool, word:
     assert found.verdict == word
     assert "by pairs of one job 1.25" in found.arithmetic
     # A job without its other side, and nothing is paired.
-    assert verdict(claim(tmp_path, text), campaign(rows[:-1])).verdict == "cannot tell"
+    assert "by pairs" not in verdict(claim(tmp_path, text), campaign(rows[:-1])).arithmetic
 
 
 def test_inverse__of_at_most_a_half_is_at_least_two() -> None:

@@ -54,8 +54,8 @@ def test_repeats__a_single_run_is_never_the_closest() -> None:
 
 
 def test_repeats__of_one_kind_without_a_known_load() -> None:
-    made = campaign(repeats([1.0, 2.0, 3.0], "figure_of_merit", figure_of_merit_unit="Gflop/s"))
+    made = campaign(repeats([3.0, 4.0, 5.0], "figure_of_merit", figure_of_merit_unit="Gflop/s"))
     table = pages.repeats(made)
     assert pages.spread_sentences(made, table) == [
-        "The repeats of all runs lie −50.0 to +50.0 % from their median of 2 Gflop/s, n = 3."
+        "The repeats of all runs lie −25.0 to +25.0 % from their median of 4 Gflop/s, n = 3."
     ]
