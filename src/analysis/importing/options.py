@@ -16,9 +16,7 @@ _Member = tuple[Draft, dict[str, str]]  # a run and its settings
 _Parse = Callable[[str], Mapping[str, str]]
 _SOURCE = "launch line and environment"
 # Where these are alike, nothing else explains that a library has another release.
-_SAME = tuple(
-    one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "interconnect"
-)
+_SAME = tuple(one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "interconnect")
 
 
 def distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
