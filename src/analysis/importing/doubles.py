@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from analysis import readers
 from analysis.base.files import plain_name
@@ -20,6 +21,12 @@ def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]
     folders: dict[str, dict[str, str]] = defaultdict(dict)
     for source in observations:
         folders[source.file.folder][source.file.base] = source.digest
+
+    @cache  # the files of two folders are compared once, not for each of them
+    def are_alike(folder: str, other: str) -> bool:
+        one, two = folders[folder], folders[other]
+        return all(two.get(name, one[name]) == one[name] for name in one)
+
     first: dict[str, str] = {}
     known = []
     for source in observations:
@@ -28,9 +35,9 @@ def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]
             continue
         was = first.setdefault(source.digest, source.name)
         folder, _, base = was.rpartition("/")
-        one, other = folders[folder], folders[source.file.folder]
-        copied = base == source.file.base and all(other.get(name, one[name]) == one[name] for name in one)
-        chance = not copied and any(part.brief for part in source.parts)
+        chance = any(part.brief for part in source.parts) and not (
+            base == source.file.base and are_alike(folder, source.file.folder)
+        )
         if was != source.name and not chance and source.role in ("result", "profile", "power", "sacct"):
             unplaced[source.name] = f"is a copy of {was}"
         else:
@@ -123,9 +130,16 @@ def attach_outputs(runs: Sequence[RunFiles]) -> tuple[list[RunFiles], list[str]]
         if run.part and not run.part.content:
             outputs[id(run.main)].append(run)
     jobs = Counter(_job(parts[0]) for parts in outputs.values())
+    near: dict[str, dict[int, RunFiles]] = defaultdict(dict)  # of all cases few can be an output's
+    for case in cases:
+        for name in filter(None, (_job(case), _ran_in(case)[-1])):
+            near[name][id(case)] = case
     found: list[tuple[RunFiles, list[RunFiles]]] = []
     for parts in outputs.values():
-        tied = [case for case in cases if _is_tied(case, parts[0]) and _agree(case, parts)]
+        file = parts[0].main.file
+        names = _job(parts[0]), file.base.partition(".")[0], file.folder.rpartition("/")[2]
+        some = {key: case for name in names if name for key, case in near.get(name, {}).items()}
+        tied = [case for case in some.values() if _is_tied(case, parts[0]) and _agree(case, parts)]
         same = [case for case in tied if any(_values(case.part) & _values(one.part) for one in parts)]
         lone = len(tied) == 1 and jobs[_job(tied[0])] == 1 and _job(tied[0]) == _job(parts[0]) != ""
         if len(chosen := same or (tied if lone else [])) == 1:
@@ -141,11 +155,16 @@ def _job(run: RunFiles) -> str:
     return run.job or run.main.job
 
 
+def _ran_in(case: RunFiles) -> list[str]:
+    """Return the folders in which a case says that it ran, the innermost last; one empty if it does not."""
+    return str(case.part.facts.get("place", "") if case.part else "").split("/")
+
+
 def _is_tied(case: RunFiles, output: RunFiles) -> bool:
     """Tell whether a case and an output have one job or, if one of them has none, one folder or name."""
     if _job(case) and _job(output):
         return _job(case) == _job(output)
-    place = str(case.part.facts.get("place", "") if case.part else "").split("/")
+    place = _ran_in(case)
     folder = output.main.file.folder.split("/")
     deep = min(len(place), len(folder))
     named = place[-1] == output.main.file.base.partition(".")[0]
