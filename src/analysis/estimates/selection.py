@@ -18,7 +18,7 @@ from analysis.estimates.finding import brief_level, parts
 from analysis.estimates.groups import level_question, measured, measured_level, strata
 from analysis.estimates.measures import MEASURES, TIMES, shown_unit, unit_of
 from analysis.estimates.spelling import strata_names
-from analysis.schema.factors import BRIEF, BY_NAME, FACTORS, TABLE, is_known
+from analysis.schema.factors import BRIEF, BY_NAME, FACTORS, OF_SYSTEM, TABLE, is_known
 
 # Tables over message sizes, which have no speed of their own.
 BARE = ("osu", "imb")
@@ -31,7 +31,7 @@ _AXES = sorted(
 )
 # Factors that name curves: the network first, a machine as a whole after its parts and its software.
 _OF_MACHINE = sorted(
-    (one for one in TABLE if one.kind in ("machine", "software")),
+    (BY_NAME[name] for name in OF_SYSTEM),
     key=lambda one: (bool(one.parts), not one.is_axis),
 )
 CURVES = [*(one.name for one in _OF_MACHINE), "case"]

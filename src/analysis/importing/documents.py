@@ -15,7 +15,7 @@ from analysis.importing.vocabulary import parse_name
 from analysis.readers.merits.formats import hpcbench
 from analysis.readers.merits.formats.reframe import LINE
 from analysis.readers.text import decode, is_number
-from analysis.schema.factors import ALIASES, TABLE
+from analysis.schema.factors import ALIASES, OF_SYSTEM
 
 Facts = dict[str, Any]
 # What the tools call a fact, without case and underscores.
@@ -40,9 +40,7 @@ _NAMES = {
 _OWN = re.compile(r"(?:dir|path|name|index|seed|hash|command|id|namespace)$", re.IGNORECASE)
 _DEEP = 4  # folders that tell one case from others: system, partition, environment, test
 _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
-_OF_PARTITION = tuple(
-    one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "cluster"
-)
+_OF_PARTITION = tuple(name for name in OF_SYSTEM if name != "cluster")
 _TIMES = {"s", "sec", "secs", "second", "seconds", "ms", "us", "usec", "ns", "min", "h"}
 
 

@@ -10,13 +10,13 @@ from analysis.base.words import STAMPS
 from analysis.importing import launch, modules
 from analysis.importing.draft import Draft, cell
 from analysis.importing.runfiles import stem
-from analysis.schema.factors import TABLE
+from analysis.schema.factors import OF_SYSTEM
 
 _Member = tuple[Draft, dict[str, str]]  # a run and its settings
 _Parse = Callable[[str], Mapping[str, str]]
 _SOURCE = "launch line and environment"
 # Where these are alike, nothing else explains that a library has another release.
-_SAME = tuple(one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "interconnect")
+_SAME = tuple(name for name in OF_SYSTEM if name != "interconnect")
 
 
 def distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:

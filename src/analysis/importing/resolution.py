@@ -22,7 +22,7 @@ from analysis.importing.table import FactTable
 from analysis.importing.vocabulary import Value, system
 from analysis.readers.merits.formats import openfoam
 from analysis.schema.applications import Application
-from analysis.schema.factors import TABLE
+from analysis.schema.factors import OF_SYSTEM, TABLE
 
 # How a run was executed; everything else in a record remains in the file next to the output.
 _EXECUTED = (
@@ -32,9 +32,7 @@ _EXECUTED = (
 # What a batch system reports of a job is a run's own if the job has no other run.
 _OF_RUN = ("start", "end", "exit_code", "memory", "walltime", "command", "ranks")
 # What dumps state of a machine and its modules; not the type of one of several instances.
-_MACHINE = tuple(
-    one.name for one in TABLE if one.kind in ("machine", "software") and one.name != "host_group"
-)
+_MACHINE = tuple(name for name in OF_SYSTEM if name != "host_group")
 NEEDED = tuple(one.name for one in TABLE if one.needed)
 # Facts that state when a run began and ended, or how long it was; the first that is known counts.
 _DATES = (("date", "date_end"), ("profile_start", "profile_stop"), ("profile_clock", "profile_length"))

@@ -449,9 +449,8 @@ def moment(text: str) -> float | None:
         return float(epoch[1])
     zone = re.search(r"(?: |(?<=:\d\d))([-+])(\d\d)(\d\d)$", text)
     offset = (int(zone[2]) * 60 + int(zone[3])) * (60 if zone[1] == "+" else -60) if zone else 0
-    plain = re.sub(
-        r"(?: |(?<=:\d\d))[-+]\d{4}$|(?<=:\d\d) [A-Z]{2,5}(?= \d{4})|,|\bat |Time *: |(?<=:) ", "", text
-    )
+    text = text[: zone.start()] if zone else text
+    plain = re.sub(r"(?<=:\d\d) [A-Z]{2,5}(?= \d{4})|,|\bat |Time *: |(?<=:) ", "", text)
     plain = re.sub(r"(\d{4})[-/](\d\d)[-/](\d\d)[ T]", r"\1-\2-\3 ", " ".join(plain.split()))
     for form in _FORMS:
         with contextlib.suppress(ValueError):

@@ -15,6 +15,7 @@ from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.matrix import Run
+from analysis.measure.record import TURN
 from analysis.measure.workflow import COMMENT, plan
 from analysis.schema.stated import job_of, section
 
@@ -37,7 +38,6 @@ _WRONG_CLOCK = 26 * 3600.0
 # How a job ends by a hand, a limit or a lost node: that says nothing of a run that had ended before.
 _FROM_OUTSIDE = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED", "TIMEOUT"}
 LATE = 120.0  # s from the start of a job to its first command, where the disk stands still
-_TURN = 2.0  # s that whole seconds and two clocks make
 _NAMES = {"Comment": "comment", "Cluster": "cluster", "JobName": "job_name"}  # -> key in a record's `slurm`
 _REST = ""  # holds the cells of a row beyond its columns: a job's name can have the separator in it
 
@@ -374,13 +374,13 @@ def afterwards(raw: Path, record: Mapping[str, Any], row: Mapping[str, Any], *, 
     if not folders.ended_well(raw / "runs" / str(record.get("run", "")), record):
         return ""
     ended, own = record["end"], section(record, "slurm").get("start")
-    late = end[0] >= ended - _TURN
-    if begin and isinstance(own, int | float) and begin[0] < ended - _TURN:
+    late = end[0] >= ended - TURN
+    if begin and isinstance(own, int | float) and begin[0] < ended - TURN:
         took = end[0] - begin[0]
         if not outside:  # of a later start, by the clock of a node that is ahead
-            late = took < ended - own - _TURN
+            late = took < ended - own - TURN
         elif abs(begin[0] - own) > LATE:  # the node's clock is another: as long as the run took, by both
-            late = took >= ended - own - _TURN
+            late = took >= ended - own - TURN
     return f"{slurm.named_user(state)} at {row['End']}, after this run had ended well" if late else ""
 
 
@@ -412,7 +412,7 @@ def outlived(record: Mapping[str, Any], row: Mapping[str, Any]) -> float:
     if begin and isinstance(own, int | float):
         ahead = own - max(begin)
         late -= ahead if not 0 <= ahead <= LATE else max(0.0, ahead - 1)  # a second is none
-    return late if late > _TURN else 0.0
+    return late if late > TURN else 0.0
 
 
 def _run_of(record: Mapping[str, Any]) -> str:

@@ -63,9 +63,7 @@ def of_end(signal: str) -> str:
     the shell gets a signal at all: a job that is over for Slurm while this process of it records was ended.
     Slurm sends the same signal at a limit and by a hand.
     """
-    job = os.environ.get("SLURM_JOB_ID", "")
-    command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %r"]
-    said = shell.run(command, _HURRY).text.strip() if job else ""
+    said = _asked("%T %r")
     state, _, reason = said.partition(" ")
     if not signal and (state not in _OVER | _QUEUED or (state == "COMPLETING" and reason in _BY_ITSELF)):
         return ""
@@ -85,6 +83,14 @@ def of_end(signal: str) -> str:
     return f"{signal or 'Slurm'} ({why})"
 
 
+def _asked(what: str) -> str:
+    """Return what squeue says of this job, with times in s since 1970; empty without a job or an answer."""
+    if not (job := os.environ.get("SLURM_JOB_ID", "")):
+        return ""
+    command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", f"--format={what}"]
+    return shell.run(command, _HURRY, environment={"SLURM_TIME_FORMAT": "%s"}).text.strip()
+
+
 def over(own: str) -> float | None:
     """Return when this job had ended by Slurm's controller, in s since the node's start; None if it goes on.
 
@@ -92,11 +98,10 @@ def over(own: str) -> float | None:
     ends a job: its node then goes on, while others may have got the cores. Only differences of one clock are
     taken, since the node's can be another than Slurm's.
     """
-    job, began = os.environ.get("SLURM_JOB_ID", ""), shell.born(int(own)) if own.isdecimal() else None
-    if not job or began is None:
+    began = shell.born(int(own)) if own.isdecimal() else None
+    if began is None:
         return None
-    command = ["squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T %S %e"]
-    said = shell.run(command, _HURRY, environment={"SLURM_TIME_FORMAT": "%s"}).text.split()
+    said = _asked("%T %S %e").split()
     if len(said) != 3 or said[0] not in _OVER or not (said[1].isdecimal() and said[2].isdecimal()):
         return None
     return began / os.sysconf("SC_CLK_TCK") + (int(said[2]) - int(said[1]))

@@ -15,15 +15,14 @@ from analysis.measure.attempts import lost, started, tidy
 from analysis.measure.books import add_to_manifest, kept, note_reworded, stopped
 from analysis.measure.launch import UNKNOWN
 from analysis.measure.layout import KEPT
-from analysis.measure.record import SLACK, retract
+from analysis.measure.record import SLACK, TURN, retract
 from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
 from analysis.schema.stated import job_of, section
 
 # A part of Slurm's word -> what a reason says that knows it.
 _SAID = {"Slurm": "Slurm says", "OUT_OF_MEMORY": "out of memory", "TIMEOUT": "its limit of time was over"}
-_TURN = 2.0  # s that whole seconds and two clocks make
-_LIVES_ON = 30.0 + _TURN  # s from the end of a job to that of its program, which Slurm lets end by itself
-_AFTER = SLACK + _TURN  # s from a program's end to that of its job, which writes its record meanwhile
+_LIVES_ON = 30.0 + TURN  # s from the end of a job to that of its program, which Slurm lets end by itself
+_AFTER = SLACK + TURN  # s from a program's end to that of its job, which writes its record meanwhile
 _PATIENCE = 600.0  # s that another process may keep the books: Slurm answers it late
 
 
@@ -155,7 +154,7 @@ def _its_end(record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -
         return False
     if ended is None:  # nothing was left to note it
         ended = end[0]
-    return bool(-_TURN <= own - begin[0] <= accounting.LATE and -_LIVES_ON <= end[0] - ended <= _AFTER)
+    return bool(-TURN <= own - begin[0] <= accounting.LATE and -_LIVES_ON <= end[0] - ended <= _AFTER)
 
 
 def _ended_badly(raw: Path, record: Mapping[str, Any], found: Account) -> str:

@@ -38,7 +38,7 @@ HIDDEN = "(hidden)"
 # Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
 SLACK = 10.0
 CONT_AND_TERM = 2.0  # s between the two signals with which Slurm ends a job
-_TURN = 2.0  # s that Slurm's whole seconds make
+TURN = 2.0  # s that whole seconds of Slurm and two clocks make
 _PROBE = 65_536  # B
 _OUTLIVED = "it went on after the shell of its job was killed: Slurm may have given its cores to others"
 _MEANWHILE = "another job measured this run meanwhile"  # that is no failure
@@ -278,7 +278,7 @@ def _judged(
 def _late(ended: float | None, over: float | None) -> str:
     """Say that a program has outlived its job, both in s since its node's start; empty if it has not."""
     late = ended - over if ended and over else 0.0
-    return f"it ended {late:.0f} s after its job, and its node did not know" if late > _TURN else ""
+    return f"it ended {late:.0f} s after its job, and its node did not know" if late > TURN else ""
 
 
 def _resumed(work: Path, began: float | None, ended: float | None, killed: float) -> int:

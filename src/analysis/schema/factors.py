@@ -294,6 +294,8 @@ TABLE: tuple[Factor, ...] = (
 BY_NAME: Mapping[str, Factor] = {one.name: one for one in TABLE}
 # Topics of claims about processors themselves.
 PROCESSORS = frozenset((*BY_NAME["cpu"].topics, *BY_NAME["frequency"].topics))
+# What a run has by where it ran and what was installed there.
+OF_SYSTEM: tuple[str, ...] = tuple(one.name for one in TABLE if one.kind in ("machine", "software"))
 # What must be equal for two runs to be comparable.
 FACTORS: tuple[str, ...] = tuple(BY_NAME)
 # What follows from a factor: a case has its grid, a build its release.

@@ -156,7 +156,7 @@ def spans(log: MeterLog, rows: Sequence[tuple[str, int, int, float]]) -> MeterRe
             raise ReadError.at(log.source, 0, found, "put each result into a file of its own")
         if last.get(meter) != begin:
             readings.append((begin, meter, float("nan")))
-        readings.append((end, meter, joules * SECOND / (end - begin)))
+        readings.append((end, meter, joules * SECOND / max(1, end - begin)))  # not 0 of a damaged time
         last[meter] = end
     return readings_of(*map(list, zip(*readings, strict=True)), mean=True)
 
