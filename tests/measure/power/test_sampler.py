@@ -251,6 +251,16 @@ def test_commands__a_tool_whose_child_holds_the_pipe_costs_its_time_limit_only(t
 
 
 @pytest.mark.slow
+def test_sampler__a_signal_that_another_thread_gets_ends_it_too(tmp_path):
+    program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
+    meter = f"{{type: slurm, name: good, node: n, program: {program}}}"
+    sampler = Sampler(f"power: {{period: 0.1, meters: [{meter}]}}\n", tmp_path)
+    sampler.await_rows(",good,120,", 3)
+    assert sampler.end(by_another_thread=True) == 0
+    assert sampler.said().rstrip().endswith(" ended")
+
+
+@pytest.mark.slow
 def test_sampler__a_meter_without_its_secret_costs_its_own_readings_only(tmp_path):
     program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
     file = tmp_path / "pw"

@@ -1,6 +1,7 @@
 """``python -m analysis.measure.power start|stop|run``: sample power while a job runs."""
 
 import argparse
+import os
 import resource
 import signal
 import sys
@@ -73,9 +74,7 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
     stop = threading.Event()
     # Of this process and the tools that it runs: a core file would hold their secrets.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # srun hands USR1 over to the tasks; TERM it takes as a wish to kill them.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
-        signal.signal(number, lambda *_: stop.set())
+    _end_by_signal(stop)
     wanted = config.load(path, slurm.node_names(nodes), local=local)
     context = Context(Commands(), wanted.timeout)
     meters = make_all(wanted.meters, context)
@@ -97,6 +96,26 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
         for pid_file in announced:
             pid_file.unlink(missing_ok=True)
     _say("ended")
+
+
+def _end_by_signal(stop: threading.Event) -> None:
+    """Set `stop` at the first signal to end.
+
+    A handler alone would do so only once the main thread is back from its wait: never, if the signal comes
+    just before it, or to another thread. It could also meet that thread with the event's lock in hand.
+    """
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell)
+    # srun hands USR1 over to the tasks; TERM it takes as a wish to kill them.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, lambda *_: None)
+
+    def wait() -> None:
+        os.read(told, 1)
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _open(meters: list[Meter], out: Path) -> dict[bool, LogFile]:
