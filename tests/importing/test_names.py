@@ -584,3 +584,13 @@ def test_import__flags_of_compilers_are_builds_and_molecules_are_not(
     found = build_of(imported(tmp_path / "tree"))
     order = [name if "." in name else f"{name}.log" for name in names]
     assert [found[name] for name in order] == [(*one, 1) for one in wanted]
+
+
+def test_import__hosts_of_other_kinds_in_names_of_files_are_groups(tmp_path: Path, imported: Imported) -> None:
+    """In the layout of a loop over a list of nodes: each output has the name of the other node alone."""
+    for at, host in enumerate(("compute001", "compute002", "gpu001", "bigmem001")):
+        (tmp_path / "tree").mkdir(exist_ok=True)
+        (tmp_path / "tree" / f"{host}.log").write_text(barrier(f"{at + 30}.25"))
+    found = imported(tmp_path / "tree")
+    assert Counter(one.get("host_group") for one in found.values()) == {"compute": 2, "gpu": 1, "bigmem": 1}
+    assert sorted(one["repeat"] for one in found.values()) == [1, 1, 1, 2]

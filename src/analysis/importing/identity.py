@@ -1,7 +1,7 @@
 """What identifies the problem of a run: the names in it without what other facts of the run state."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from analysis.importing.draft import COUNTS, Draft
 from analysis.importing.vocabulary import Value, other_builds, parse_name
@@ -64,3 +64,9 @@ def _cut(text: str, pattern: str) -> str:
     """Take a word out of a name, with one of its borders."""
     word = rf"[-_. ]?(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"
     return re.sub(word, "", text, flags=re.IGNORECASE).strip("-_. ")
+
+
+def host_pattern(hosts: Iterable[str]) -> str:
+    """Return the pattern of the names of hosts: ``cn080`` is ``cn``, ``r1i0n12`` is ``r#i#n``."""
+    bare = (re.sub(r"(?:[-_.]?\d+)+$", "", re.sub(r"[0-9a-f]{8,}", "", host)) for host in hosts)
+    return "+".join(sorted({re.sub(r"\d+", "#", one).strip("-_.") for one in bare}))

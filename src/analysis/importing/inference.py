@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from analysis.base.words import counted
 from analysis.importing.draft import COUNTS, PAIR, Draft, Sourced
-from analysis.importing.identity import plain_problem
+from analysis.importing.identity import host_pattern, plain_problem
 from analysis.importing.vocabulary import ParsedName, other_builds, parse_name
 from analysis.importing.words import TEXTS, distinguish, levels, listed
 from analysis.schema.applications import Application
@@ -65,6 +65,7 @@ def infer(
             *_from_words(members, applications.get(application)),
             *_from_numbers(members, elsewhere),
             *_from_siblings(members),
+            *_from_hosts(members),
             *levels(members),
             *_state_problems(members),
             *distinguish(members),
@@ -104,6 +105,18 @@ def _are_hosts(rows: Sequence[Row]) -> bool:
     known = {_known(draft, "nodes") for draft, *_ in rows}
     named = all(re.fullmatch(r"(?i:node)[-_]?\d+", text) for *_, text in rows)
     return 1 in known <= {1, None} and named and len({value for _, value, _ in rows}) > _FEW
+
+
+def _from_hosts(members: Sequence[Draft]) -> Iterator[str]:
+    """Name the groups of hosts that names of files or folders state, ``bigmem001`` next to ``cn080``."""
+    places: dict[str, list[Row]] = defaultdict(list)
+    for draft in members:
+        for at, parsed in enumerate(draft.names):
+            if parsed.host and draft.value("node_list") is None:
+                places[draft.place(at)].append((draft, host_pattern([parsed.host]), parsed.host))
+    for place, rows in places.items():
+        if len({value for _, value, _ in rows}) > 1:
+            yield from _add(place, "host_group", rows, "")
 
 
 def _keep_others(name: str, rows: Sequence[tuple[Row, ParsedName]], members: Sequence[Draft]) -> None:

@@ -14,6 +14,7 @@ from analysis.importing import bindings, hardware, launch, scripts
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, LAUNCHER, PAIR, Draft, Sourced, cell
 from analysis.importing.groups import Grouping
+from analysis.importing.identity import host_pattern
 from analysis.importing.inference import infer
 from analysis.importing.options import distinguish_by_options
 from analysis.importing.pattern import PathPattern
@@ -338,7 +339,7 @@ def _group_hosts(drafts: Sequence[Draft]) -> None:
             listed = "" if of_path else draft.value("node_list") or draft.value("host") or ""
             hosts = set(slurm.listed(str(listed)))
             feature = str(draft.value("feature") or "")
-            found = "" if feature in hosts else feature, str(draft.value("queue") or ""), _pattern(hosts)
+            found = "" if feature in hosts else feature, str(draft.value("queue") or ""), host_pattern(hosts)
             clusters[str(draft.value("cluster") or "")][at] = found
     for rows in clusters.values():
         used: list[int] = []
@@ -351,12 +352,6 @@ def _group_hosts(drafts: Sequence[Draft]) -> None:
         for at, row in rows.items():
             names = [row[one] for one in used if row[one]] or [one for one in row if one][:1]
             drafts[at].add({"host_group": "/".join(names)} if names else {}, "hosts and queue of the job")
-
-
-def _pattern(hosts: Iterable[str]) -> str:
-    """Return the pattern of the names of hosts: ``cn080`` is ``cn``, ``r1i0n12`` is ``r#i#n``."""
-    bare = (re.sub(r"(?:[-_.]?\d+)+$", "", re.sub(r"[0-9a-f]{8,}", "", host)) for host in hosts)
-    return "+".join(sorted({re.sub(r"\d+", "#", one).strip("-_.") for one in bare}))
 
 
 def number_repeats(drafts: Sequence[Draft]) -> None:

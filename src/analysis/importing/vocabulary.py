@@ -119,10 +119,11 @@ class ParsedName:
     values: dict[str, tuple[Value, str]] = field(default_factory=dict)
     vague: list[tuple[int, str, str]] = field(default_factory=list)  # number, text, its place
     rest: str = ""  # unknown words
+    host: str = ""
 
     def copy(self) -> "ParsedName":
         """Return a name of the same content, which changes by itself."""
-        return ParsedName(self.text, dict(self.values), list(self.vague), self.rest)
+        return ParsedName(self.text, dict(self.values), list(self.vague), self.rest, self.host)
 
     def add_rest(self, text: str) -> None:
         """Add a word that is not understood: it may still distinguish runs."""
@@ -144,6 +145,8 @@ def parse_name(
     built = flags(text)
     for found in built:
         text = text.replace(found, " ", 1)
+    hosts = (one for one in _HOST.findall(text) if one.strip("-0123456789").lower() not in {*_NOISE, application})
+    out.host = next(hosts, "")
     text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", text))
     for case in sorted(cases, key=len, reverse=True):
         pattern = rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}"
