@@ -13,6 +13,7 @@ from analysis import cli, readers
 from analysis.importing import detect, hardware, launch
 from analysis.importing.vocabulary import parse_name, system
 
+from ..readers.merits.apps import APPS
 from ..readers.merits.texts import TEXTS
 from .test_import import Imported, imported, log, project, runs
 from .test_scheduler import lsf
@@ -793,3 +794,26 @@ def test_verify__runs_of_others_may_differ_in_version_and_begin_in_any_order(
         text = text.replace("2021.1", "2018.1") if at == 8 else text
         (tmp_path / "tree" / f"md_2026030109{at}0.log").write_text(text)
     assert len(imported(tmp_path / "tree")) == 9
+
+
+def test_import__what_outputs_print_of_the_settings_tells_runs_apart(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """Numbered folders, no script: Kripke alone says in which order its data lay, and OSU in which memory."""
+    rates = (("0.50000", "8.192000e+07", "1.220703e-08"), ("0.51200", "8.000000e+07", "1.250000e-08"))
+    rates += (("0.64000", "6.400000e+07", "1.562500e-08"),)
+    for at, layout in enumerate(("DGZ", "DGZ", "GZD")):
+        text = APPS["kripke"].replace("  Timer  ", f"    Data Layout:           {layout}\n\n  Timer  ")
+        for one, other in zip(rates[0], rates[at], strict=True):
+            text = text.replace(one, other)
+        (tmp_path / "tree" / f"run{at + 1}").mkdir(parents=True)
+        (tmp_path / "tree" / f"run{at + 1}" / "kripke.out").write_text(text)
+        on = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n" if at else ""
+        table = f"{on}# Size          Latency (us)\n0 1.{at + 2}0\n8 2.5{at}\n"
+        title = f"# OSU MPI{'-CUDA' if at else ''} Latency Test v5.8\n"
+        (tmp_path / "tree" / f"run{at + 1}" / "latency.out").write_text(title + table)
+    found = imported(tmp_path / "tree")
+    assert cells(found, "application", "options") == {
+        ("kripke", "--layout=DGZ"): 2, ("kripke", "--layout=GZD"): 1,
+        ("osu", "buffers=host"): 1, ("osu", "buffers=CUDA DEVICE-DEVICE"): 2,
+    }  # fmt: skip

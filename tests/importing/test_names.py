@@ -586,7 +586,9 @@ def test_import__flags_of_compilers_are_builds_and_molecules_are_not(
     assert [found[name] for name in order] == [(*one, 1) for one in wanted]
 
 
-def test_import__hosts_of_other_kinds_in_names_of_files_are_groups(tmp_path: Path, imported: Imported) -> None:
+def test_import__hosts_of_other_kinds_in_names_of_files_are_groups(
+    tmp_path: Path, imported: Imported
+) -> None:
     """In the layout of a loop over a list of nodes: each output has the name of the other node alone."""
     for at, host in enumerate(("compute001", "compute002", "gpu001", "bigmem001")):
         (tmp_path / "tree").mkdir(exist_ok=True)

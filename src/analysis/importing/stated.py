@@ -49,6 +49,7 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     processes = dict(one for one in own if one[1] != "?")  # a sweep has no one grid
     # Nor is the program of a suite: its tools have clocks too.
     processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
+    processes |= dict(one.split("=", 1) for one in str(ds.attrs.get("settings", "")).splitlines())
     facts |= {"grid": processes} if processes else {}
     if identity := " ".join(one for one in problem if one.partition("=")[0] not in _WORKERS):
         facts["problem"] = identity

@@ -145,7 +145,9 @@ def parse_name(
     built = flags(text)
     for found in built:
         text = text.replace(found, " ", 1)
-    hosts = (one for one in _HOST.findall(text) if one.strip("-0123456789").lower() not in {*_NOISE, application})
+    hosts = (
+        one for one in _HOST.findall(text) if one.strip("-0123456789").lower() not in {*_NOISE, application}
+    )
     out.host = next(hosts, "")
     text = _NUMBERED_CPU.sub(r"\1\2", _HOST.sub(" ", text))
     for case in sorted(cases, key=len, reverse=True):

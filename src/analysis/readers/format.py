@@ -49,6 +49,9 @@ class Format:
         Names of the facts that identify a result's problem: two runs that agree in all of them solve the same
         problem. Without any, runs are comparable only within one input file. A name ends in ``?`` if only
         a part of the outputs states its fact.
+    settings
+        Names of the facts that say how the program solved it, as its options are called if it has them for
+        it: runs that differ in one are no repeats.
     distributed
         Pattern of the names of outputs that come with the program: what lies next to one did not make it.
     of_ranks
@@ -71,6 +74,7 @@ class Format:
     higher_is_better: bool = True
     fixed_time: bool = False
     problem: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     distributed: str = ""
     of_ranks: str = ""
 

@@ -91,6 +91,8 @@ FORMAT = Format(
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
+_BUFFERS = re.compile(r"# Send Buffer on (\w+) \(\w\) and Receive Buffer on (\w+) \(\w\)")
+_DEVICES = re.compile(r"OSU MPI-(\w+) ")
 _BRACKET = re.compile(r"\[ ([a-z ]+): (\d+) \]")
 _STEP = 0.01  # in which times and bandwidths are printed
 _DAMAGED = "one of them is damaged; get the output again"
@@ -208,6 +210,8 @@ def _read_heading(table: _Table, text: str, at: int, faults: Faults) -> None:
         table.closed = True
     elif datatype:
         table.attrs["datatype"] = datatype["datatype"]
+    elif buffers := _BUFFERS.match(text):
+        table.attrs["buffers"] = "-".join(buffers.groups())
     elif text.startswith("# ["):
         table.attrs |= {name.replace(" ", "_"): integer(value) for name, value in _BRACKET.findall(text)}
     elif re.match(r"# (?:Size|Avg Latency)\b|\s*Overall\(us\)", text):
@@ -279,6 +283,11 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
     ):
         if name in variables:
             columns[name] = typed(variables[name].dtype, cells)
+    settings = {
+        name: table.attrs[name] for name in ("datatype", "pairs", "window_size") if name in table.attrs
+    }
+    devices = _DEVICES.match(table.title)
+    settings["buffers"] = f"{devices[1]} {table.attrs.get('buffers', '')}".strip() if devices else "host"
     attrs = {
         "tool": FORMAT.tool,
         "tool_version": table.version,
@@ -286,6 +295,7 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
         "version": table.version,
         "title": table.title,
         **table.attrs,
+        "settings": "\n".join(f"{name}={value}" for name, value in settings.items()),
         **faults.attrs(),
     }
     return registry.dataset({name: labelled("size", one) for name, one in columns.items()}, "osu", attrs)

@@ -828,3 +828,52 @@ def test_merits__commas_that_group_digits_are_no_points(text: str, value: float)
     found = figure(row.parse(f"Runtime:     0.877 seconds\nLookups/s:   {text}\n".encode()), "lookups")
     assert found is not None
     assert (found.value, found.unit, found.resolution) == (value, "lookups/s", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("engine", "lines", "wanted"),
+    [
+        ("castep", " Data is distributed by k-point(8-way)", "distribution=k-point(8-way)"),
+        ("cp2k", " GLOBAL| Preferred diagonalization lib.         SL", "diagonalization=SL"),
+        ("gromacs", "SIMD instructions:  AVX_512\nGPU support:        CUDA", "simd=AVX_512\ngpu=CUDA"),
+        ("kripke", "    Block solve method:    Block Jacobi", "--pmethod=Block Jacobi"),
+        ("kripke", "  Per-Task Options:\n    Architecture:          OpenMP", "--arch=OpenMP"),
+        ("kripke", "    GroupSet/Groups:       2 sets, 16 groups/set", "--gset=2"),
+        ("kripke", "    Data Layout:           GZD", "--layout=GZD"),
+        ("laghos", "   --partial-assembly\n   --device cuda", "assembly=partial\n--device=cuda"),
+        ("lammps", "  4 by 8 by 8 MPI processor grid", "processors=4 by 8 by 8"),
+        ("lammps", "  (1) pair snap/kk, perpetual", "suffix=kk"),
+        ("lammps", "- Using acceleration for lj/cut:", "suffix=gpu"),
+        (
+            "namd",
+            "Info: Based on Charm++/Converse 60701 for net-linux-x86_64-ibverbs-smp",
+            "charm=net-linux-x86_64-ibverbs-smp",
+        ),
+        ("npb", "    F77          = ifort\n    FFLAGS       = -O3 -ipo", "compiler=ifort\nflags=-O3 -ipo"),
+        ("perftest", " Link type       : Ethernet", "link=Ethernet"),
+        ("quantum_espresso", "     K-points division:     npool     =       4", "npool=4"),
+        (
+            "quantum_espresso",
+            "     ELPA distributed-memory algorithm (size of sub-group:  4*  4 procs)",
+            "diagonalization=ELPA\nndiag=4* 4",
+        ),
+        ("vasp", " distrk:  each k-point on   32 cores,    2 groups", "KPAR=2"),
+        ("vasp", " distr:  one band on NCORES_PER_BAND=   8 cores,    4 groups", "NCORE=8"),
+        ("vasp", " distr:  one band on   16 cores,    2 groups", "NCORE=16"),
+    ],
+)
+def test_settings__how_a_program_was_set_is_read_as_it_prints_it(
+    engine: str, lines: str, wanted: str
+) -> None:
+    kinds = {line.partition("=")[0] for line in wanted.splitlines()}
+    text = TEXTS[engine].splitlines()
+    text.insert(2, lines)
+    stated = read(engine, "\n".join(text) + "\n").attrs["settings"].splitlines()
+    assert [one for one in stated if one.partition("=")[0] in kinds] == wanted.splitlines()
+
+
+def test_kripke__a_quadrature_of_gauss_and_legendre_has_its_directions() -> None:
+    text = TEXTS["kripke"].replace(
+        "Dummy S2 with 96 points", "Gauss-Legendre, 4 polar, 12 azimuthal (48 points)"
+    )
+    assert "directions=48" in readers.problem(read("kripke", text))

@@ -236,6 +236,9 @@ class Output:
         scalars |= {"benchmark_time": took.value if took else np.nan}
         attrs = {"engine": row.engine, "tool": row.tool, "tool_version": self.facts.get("version", "")}
         attrs |= {"main": main, "which": which, "problem_identity": row.identity(self.facts)}
+        printed = {name: " ".join(str(self.facts.get(name, "")).split()) for name in row.settings}
+        if stated := [f"{name}={value}" for name, value in printed.items() if value]:
+            attrs["settings"] = "\n".join(stated)
         variables = {name: labelled("merit", values) for name, values in columns.items()}
         variables |= {name: xr.Variable((), np.asarray(one), fastpath=True) for name, one in scalars.items()}
         return registry.dataset(variables, "merits", attrs | self.faults.attrs())

@@ -24,7 +24,9 @@ FORMAT = TextFormat(
         "electrons": r"^ +number of +electrons +: +(\S+)",
         "kpoints": r"^ +Number of kpoints used = +(\d+)",
         "task": r"^ +type of calculation +: +(\S.*?) *$",
+        "distribution": r"^ ?Data is distributed by (\S.*)$",
     },
+    settings=("distribution",),
     problem=("task", "ions", "electrons", "cutoff", "kpoints"),
     laws=(Law(("Total time",), tuple(f"{name} time" for name in _TIMES[:3]), add=True),),
 )  # fmt: skip

@@ -45,6 +45,9 @@ FORMAT = TextFormat(
         "atoms": r"^ +- Atoms: +(\d+)",
         "functions": r"^ +- Spherical basis functions: +(\d+)",
         "electrons": r"^ Number of electrons: +(\d+)",
+        "diagonalization": r"^ GLOBAL\| Preferred diagonalization lib\S* +(\S+)",
+        "fft": r"^ GLOBAL\| Preferred FFT library +(\S+)",
     },
+    settings=("diagonalization", "fft"),
     problem=("task", "project", "atoms", "functions", "electrons"), finish=_finish,
 )  # fmt: skip

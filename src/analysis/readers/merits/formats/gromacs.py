@@ -51,11 +51,13 @@ FORMAT = TextFormat(
         "nodes": r"^Running on (\d+) nodes? with total",
         "nsteps": r"^ *nsteps += *(\d+)|^(\d+) steps, +[\d.]+ ps\.$",
         "system": r"^starting mdrun '(.*)'$",
+        "simd": r"^SIMD instructions: +(\S+)",
+        "gpu": r"^GPU support: +(\S+)",
         "atoms": r"^ *There are: (\d+) Atoms",
     },
     finish=_finish, figure_of_merit="ns/day", unit="ns/day", time="Wall t",
     # A terminal has no number of atoms, and a log no name.
-    problem=("atoms", "nsteps", "system?"),
+    problem=("atoms", "nsteps", "system?"), settings=("simd", "gpu"),
     given="the log of gmx mdrun",
 )  # fmt: skip
 # Without its banner it ends with its rates.

@@ -43,6 +43,9 @@ FORMAT = TextFormat(
         **{name: rf"^ +--{name} (\S+)$" for name in ("mesh", "problem", "refine-serial", "refine-parallel")},
         "order": r"^ +--order-kinematic (\S+)",
         "dofs": r"^Number of kinematic \(position, velocity\) dofs: (\d+)",
+        "assembly": r"^ +--(partial|full)-assembly$",
+        "--device": r"^ +--device (\S+)$",
     },
+    settings=("assembly", "--device"),
     problem=("problem", "order", "dofs"), finish=_finish,
 )  # fmt: skip

@@ -39,6 +39,9 @@ def _finish(output: Output) -> None:
     if not named and any(output.find(_ON_GPUS)):
         named = [*output.find(_COMMAND)]
     pairs = {_RENAMED.get(one, one) for one in (_PACKAGE.sub("", match["pair"]) for _, match in named)}
+    packages = {found[0] for _, match in named if (found := _PACKAGE.search(match["pair"]))}
+    packages |= {"/gpu"} if any(output.find(r"^- Using acceleration for ")) else set()
+    output.facts["suffix"] = "".join(sorted(packages)).lstrip("/") or "none" * bool(pairs)
     bonds = ["bonds"] if pairs and any(output.find(_BONDS)) else []
     output.facts["pair"] = "+".join(sorted(pairs) + bonds)
     _rate(output)
@@ -92,8 +95,10 @@ FORMAT = TextFormat(
         "ranks": r"CPU use with (\d+) (?:MPI tasks|procs)",
         "threads": r"MPI tasks x (\d+) OpenMP threads",
         "size": r"^Loop time of \S+ on \d+ procs for (.*)$",
+        "processors": r"^ +(\d+ by \d+ by \d+) MPI processor grid",
     },
-    starts=_LOOP, time="Loop time", problem=("pair?", "atoms", "steps"), finish=_finish,
+    starts=_LOOP, time="Loop time", problem=("pair?", "atoms", "steps"),
+    settings=("suffix", "processors"), finish=_finish,
 )  # fmt: skip
 # Since then it is the product with threads, and ranks stand by themselves.
 _OLD = replace(

@@ -47,9 +47,12 @@ FORMAT = TextFormat(
         "version": r"^Info: NAMD (\S+)",
         "ranks": r"^Info: Running on \d+ processors, (\d+) nodes|^Info: Running on (\d+) processors\.",
         "nodes": r"^Info: Running on \d+ processors, \d+ nodes, (\d+) physical",
+        "platform": r"^Info: NAMD \S+ for (\S+)",
+        "charm": r"^Info: Based on Charm\+\+/Converse \S+ for (\S+)",
         "size": r"^Info: (\d+ ATOMS)",
         "atoms": r"^Info: (\d+) ATOMS",
         "timestep": r"^Info: TIMESTEP +(\S+)",
     },
+    settings=("platform", "charm"),
     time="WallClock", problem=("atoms", "timestep"), finish=_finish,
 )  # fmt: skip

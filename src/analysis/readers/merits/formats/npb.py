@@ -42,6 +42,9 @@ FORMAT = TextFormat(
         "benchmark": _DONE.replace(r"\w\w(?:-MZ)?", r"(\w\w(?:-MZ)?)"),
         "class": _FACT.format("Class"),
         "size": _FACT.format("Size"),
+        "compiler": r"^ +(?:MPI)?(?:F77|FC|CC|UCC) += +(\S.*?) *$",
+        "flags": r"^ +(?:F|C)FLAGS += +(\S.*?) *$",
     },
+    settings=("compiler", "flags"),
     problem=("benchmark", "class"), laws=(Law(("Mop/s total",), ("Mop/s each", "workers")),), finish=_finish,
 )  # fmt: skip

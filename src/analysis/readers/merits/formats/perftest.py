@@ -61,5 +61,6 @@ FORMAT = TextFormat(
         "mtu": r"^ *Mtu +: +(\d+)",
         "link": r"^ *Link type +: +(\S+)",
     },
+    settings=("link", "transport"),
     problem=("test", "queue_pairs", "connection", "mtu"), finish=_finish,
 )  # fmt: skip

@@ -23,6 +23,7 @@ def _finish(output: Output) -> None:
         species = [int(match["atoms"]) for _, match in output.find(_SPECIES)]
         output.facts |= {"atoms": str(sum(species) or ""), "size": str(sum(species) or "")}
         output.facts["kpoints"] = f"gamma,steps={steps}"  # cp.x has no other point
+    output.facts["npool"] = output.facts["npool"] or "1"  # it prints others
     atoms = output.facts["size"]
     output.facts["size"] = f"{atoms} atoms" if atoms else ""
     clocks = list(output.find(_CLOCK))
@@ -67,7 +68,11 @@ FORMAT = TextFormat(
         "volume": r"^ *unit-cell volume += +([\d.]+) |^ *omega += +([\d.]+)",
         "qpoints": r"^ *\( *(\d+) q-points\)",
         "steps": r"^ *Number of MD Steps += +(\d+)",
+        "npool": r"^ *K-points division: +npool += +(\d+)",
+        "diagonalization": r"^ *(\S+) distributed-memory algorithm",
+        "ndiag": r"distributed-memory algorithm \(size of sub-group: +(\d+\* *\d+) procs\)",
     },
+    settings=("npool", "diagonalization", "ndiag"),
     failed="convergence NOT achieved", finish=_finish, figure_of_merit="WALL", unit="s",
     higher_is_better=False, time="WALL",
     problem=("program?", "atoms", "electrons?", "cutoff", "kpoints", "qpoints?", "volume"),

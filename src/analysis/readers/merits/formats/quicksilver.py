@@ -3,6 +3,8 @@
 from analysis.readers.merits.output import Merit, Output, TextFormat, agree
 from analysis.readers.text import number
 
+_PROBLEM = ("nParticles", "nSteps", "nx", "ny", "nz")
+_SETTINGS = ("inputFile", "loadBalance", "xDom", "yDom", "zDom", "nBatches", "boundaryCondition")
 _CYCLE = r"^ +\d+(?: +\d+){11} +(?P<segments>\d+) +\d\S*(?: +\d\S*){3}$"
 
 
@@ -31,8 +33,8 @@ FORMAT = TextFormat(
         "version": r"^Quicksilver Version +: (\S+)",
         "ranks": r"^Number of MPI ranks +: (\d+)",
         "threads": r"^Number of OpenMP Threads: (\d+)",
-        **{name: rf"^ +{name}: (\S+)$" for name in ("nParticles", "nSteps", "nx", "ny", "nz")},
+        **{name: rf"^ +{name}: (\S+)$" for name in (*_PROBLEM, *_SETTINGS)},
         "size": r"^ +inputFile: (\S+)$",
     },
-    problem=("nParticles", "nSteps", "nx", "ny", "nz"), finish=_finish,
+    problem=_PROBLEM, settings=_SETTINGS, finish=_finish,
 )  # fmt: skip

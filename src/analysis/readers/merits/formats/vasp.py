@@ -35,7 +35,11 @@ FORMAT = TextFormat(
         "cutoff": r"^ +ENCUT += +(\S+) eV",
         "kpoints": r"^ +k-points +NKPTS = +(\d+)",
         "bands": r" number of bands +NBANDS= *(\d+)",
+        "KPAR": r"^ distrk: .* cores, +(\d+) groups",
+        "NCORE": r"^ distr: +one band on +(?:NCORES?(?:_PER_BAND)?= *)?(\d+) cores",
+        "IALGO": r"^ +IALGO += +(\d+)",
     },
+    settings=("KPAR", "NCORE", "IALGO"),
     problem=("ions", "electrons", "cutoff", "kpoints", "bands"), finish=_finish,
     laws=(Law(("Total CPU time",), ("User time", "System time"), add=True),), given="the OUTCAR of VASP",
 )  # fmt: skip

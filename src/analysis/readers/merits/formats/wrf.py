@@ -55,9 +55,10 @@ FORMAT = TextFormat(
     facts={
         "version": r"^ *WRF V(\S+) MODEL",
         "threads": r"^ *WRF NUMBER OF TILES FROM OMP_GET_MAX_THREADS = +(\d+)",
+        "nproc_x": r"^ ?Ntasks in X +(\d+)",
         "dx": r"^ *Domain # 1: dx = +(\S+) m",
     },
     figure_of_merit="mean time of a step", unit="s", higher_is_better=False, time="time of all steps",
-    problem=("grid", "dx?", "physics?", "dt", "simulated"), finish=_finish,
+    problem=("grid", "dx?", "physics?", "dt", "simulated"), settings=("nproc_x",), finish=_finish,
     given="the rsl.out.0000 or rsl.error.0000 of wrf.exe",
 )  # fmt: skip
