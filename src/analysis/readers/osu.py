@@ -283,9 +283,8 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
     ):
         if name in variables:
             columns[name] = typed(variables[name].dtype, cells)
-    settings = {
-        name: table.attrs[name] for name in ("datatype", "pairs", "window_size") if name in table.attrs
-    }
+    printed = [name for name in ("datatype", "pairs", "window_size") if name in table.attrs]
+    settings: dict[str, str] = {name: str(table.attrs[name]) for name in printed}
     devices = _DEVICES.match(table.title)
     settings["buffers"] = f"{devices[1]} {table.attrs.get('buffers', '')}".strip() if devices else "host"
     attrs = {

@@ -39,7 +39,7 @@ def _finish(output: Output) -> None:
     if not named and any(output.find(_ON_GPUS)):
         named = [*output.find(_COMMAND)]
     pairs = {_RENAMED.get(one, one) for one in (_PACKAGE.sub("", match["pair"]) for _, match in named)}
-    packages = {found[0] for _, match in named if (found := _PACKAGE.search(match["pair"]))}
+    packages = {package for _, match in named for package in _PACKAGE.findall(match["pair"])}
     packages |= {"/gpu"} if any(output.find(r"^- Using acceleration for ")) else set()
     output.facts["suffix"] = "".join(sorted(packages)).lstrip("/") or "none" * bool(pairs)
     bonds = ["bonds"] if pairs and any(output.find(_BONDS)) else []
