@@ -17,11 +17,14 @@ from queue import Empty
 from typing import Any
 
 from jupyter_client.asynchronous.client import AsyncKernelClient
+from jupyter_client.channels import AsyncZMQSocketChannel
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
+from traitlets import Type
 
 Signal = Callable[[int, int], None]
+_LOOK = 1.0  # s
 
 
 class ForkedKernel:
@@ -162,8 +165,28 @@ class _ForkedProvisioner(KernelProvisionerBase):
         return self.connection_info
 
 
+class _ShellChannel(AsyncZMQSocketChannel):
+    """Looks again for an answer while it waits for one.
+
+    A widget sends what it changes on this socket while a cell runs, past the event loop. An answer that comes
+    at that moment wakes nobody: the usual channel would wait for ever.
+    """
+
+    async def get_msg(self, timeout: float | None = None) -> dict[str, Any]:  # type: ignore[override]
+        """Return the next message; `Empty` after `timeout` s, which is never without it."""
+        if timeout is not None:
+            return await super().get_msg(timeout)
+        while True:
+            try:
+                return await super().get_msg(_LOOK)
+            except Empty:
+                continue
+
+
 class _Client(AsyncKernelClient):
     """Learns from the kernel when it is ready: the usual client waits for 0.2 s of silence."""
+
+    shell_channel_class = Type(_ShellChannel)
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:
         """Wait for an answer on both channels; RuntimeError if the kernel has ended or is too slow."""
