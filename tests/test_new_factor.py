@@ -99,6 +99,8 @@ def walk(base: Path, *arguments: str, source: Path | None = None) -> dict[str, A
         ("frequency", ("freq-2.0", "freq-2.5"), [2.0, 2.5],
          "Runs at 2.5 GHz are 1.150 times as fast as runs at 2 GHz",
          "CPU frequency", "How do runs compare by CPU frequency?"),
+        ("gpus", ("gpus-1", "gpus-4"), [1, 4],
+         "4 GPUs are 1.150 times as fast as 1 GPU", "GPUs", "How do runs compare by GPUs?"),
         ("governor", ("gov-powersave", "gov-performance"), ["performance", "powersave"],
          "governor performance is 1.150 times as fast as governor powersave in HPCG", "CPU governor",
          "How do runs compare by CPU governor?"),

@@ -295,6 +295,20 @@ def test_matrix__a_frequency_that_the_cluster_has_not_is_refused(changed: Change
         expand(changed(("cpu: new}", "cpu: new, frequency: 3.0}")))
 
 
+def test_matrix__a_number_of_gpus_is_a_level_of_the_cluster(changed: Changed) -> None:
+    levels = '  gpus:\n    "1": {}\n    "8": {environment: {CUDA_VISIBLE_DEVICES: "0,1,2,3"}}\n  cpu:\n'
+    before = expand(changed(("  cpu:\n", levels), file="clusters/paper")).runs
+    plan = expand(changed(("cpu: new}", "cpu: new, gpus: 8, nodes: 2}")))
+    run = next(run for run in plan.runs if run.factors["gpus"] == 8)
+    allocation = allocate(plan.declared, run, ["n"] * run.nodes)
+    assert (allocation.jobs[0].head["gpus"], type(allocation.jobs[0].head["gpus"])) == (8, int)
+    assert allocation.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
+    assert requested(plan.declared, run)["slurm_extra"].endswith(" --gpus-per-node=4")
+    assert "gpus" not in str(requested(plan.declared, before[0]))
+    with pytest.raises(ConfigError, match="1 GPU on 2 nodes"):
+        expand(changed(("gpus: 8, nodes: 2}", "gpus: 1, nodes: 2}")))
+
+
 def test_matrix__general_exclusion_counts_over_all_subsets_and_is_told_once(changed: Changed) -> None:
     second = (
         CAMPAIGN[CAMPAIGN.index("    - name: scaling") :]

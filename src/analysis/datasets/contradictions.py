@@ -83,9 +83,11 @@ def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Ite
         held = result.variables.get(name)
         nodes = int(held) if held is not None and not held.dims else -1
         yield from _other_nodes(row, nodes, "result")
-    threads = stated(result, "threads")
+    threads, gpus = stated(result, "threads"), stated_gpus(result, row["nodes"])
     if 0 < threads != row["threads"] > 0:
         yield f"its result has {threads} threads per rank, its record {row['threads']}"
+    if 0 < gpus != row["gpus"] > 0:
+        yield f"its result has {gpus} GPUs, its record {row['gpus']}"
     if grid and row["local_size"] > 0 and grid != [row["local_size"]]:
         yield f"its result has a local grid of {grid}, its record of {row['local_size']}"
 
@@ -94,6 +96,12 @@ def stated(result: xr.Dataset, name: str) -> int:
     """Return a count that a result states, -1 without it."""
     held = result.variables
     return int(held[name] if name in held else result.attrs.get(name, -1))
+
+
+def stated_gpus(result: xr.Dataset, nodes: int) -> int:
+    """Return the GPUs of all nodes that a result states, by itself or for each node; -1 without them."""
+    each = stated(result, "gpus_per_node")
+    return each * nodes if min(each, nodes) > 0 else stated(result, "gpus")
 
 
 def _other_nodes(row: Row, nodes: int, what: str) -> Iterator[str]:

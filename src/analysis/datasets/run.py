@@ -19,7 +19,7 @@ from analysis.base.files import RECORD, entries_below, printable, stored, unpack
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
-from analysis.datasets.contradictions import contradictions, stated
+from analysis.datasets.contradictions import contradictions, stated, stated_gpus
 from analysis.datasets.witnesses.marks import Marks, marks
 from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.energy.attribution import RunEnergy, counted_by_slurm, own_energy
@@ -280,9 +280,8 @@ def _best_profile(found: Iterable[_Found]) -> _Found | None:
 
 def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:
     out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
-    threads = stated(result, "threads")
-    if out.row["threads"] < 0 < threads:
-        out.row["threads"] = threads
+    counts = {"threads": stated(result, "threads"), "gpus": stated_gpus(result, out.row["nodes"])}
+    out.row |= {name: count for name, count in counts.items() if out.row[name] < 0 < count}
     out.row["problem"] = out.row["problem"] or readers.problem(result)
     out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
     if application.engine in micro.ENGINES:

@@ -11,9 +11,10 @@ from analysis.estimates.stats import LEVEL, Estimate
 
 
 def scales(answer: Answer) -> bool:
-    """Tell whether more ranks are compared with fewer."""
+    """Tell whether more ranks or GPUs are compared with fewer."""
     compare = answer.question.compare
-    return bool(compare and compare.factor in ("nodes", "ranks_per_node") and "ranks" in compare.varying)
+    more = ("nodes", "ranks_per_node", "gpus")
+    return bool(compare and compare.factor in more and "ranks" in compare.varying)
 
 
 def grows(answer: Answer) -> bool:

@@ -31,6 +31,7 @@ _NAMES = {
         "numnodes": "nodes",
         "system": "cluster",
     },
+    **dict.fromkeys(("numgpuspernode", "gpuspernode", "ngpuspernode"), "gpus_per_node"),
     **{"systemname": "cluster", "environ": "build", "partition": "queue", "queue": "queue"},
     **{"jobid": "job", "jobnodelist": "node_list", "nodelist": "node_list", "jobexitcode": "exit_code"},
     **{"applicationname": "application", "workloadname": "case", "jobcompletiontimeunix": "date"},
@@ -38,6 +39,7 @@ _NAMES = {
 }
 # Variables of Ramble that are of one experiment alone.
 _OWN = re.compile(r"(?:dir|path|name|index|seed|hash|command|id|namespace)$", re.IGNORECASE)
+_INTEGERS = ("exit_code", "gpus_per_node")
 _DEEP = 4  # folders that tell one case from others: system, partition, environment, test
 _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
 _OF_PARTITION = tuple(name for name in OF_SYSTEM if name != "cluster")
@@ -74,7 +76,7 @@ def _facts(given: Mapping[str, Any]) -> Facts:
             continue
         if name == "date":
             facts |= {"date": seconds} if (seconds := _moment(text)) else {}
-        elif name in ("exit_code", *FACTORS):
+        elif name in (*_INTEGERS, *FACTORS):
             if (number := _number(name, text)) is not None:
                 facts[name] = number
         elif name == "node_list":
@@ -90,7 +92,7 @@ def _facts(given: Mapping[str, Any]) -> Facts:
 def _number(name: str, text: str) -> Any:
     """Return a value of a factor, None if it is not of its type or says that it is not known."""
     try:
-        value = int(text) if name == "exit_code" else parse_value(name, text)
+        value = int(text) if name in _INTEGERS else parse_value(name, text)
     except ValueError:
         return None
     return None if isinstance(value, int | float) and value < 0 else value
@@ -119,6 +121,7 @@ def _of_reframe(text: str) -> Iterator[DocumentCase]:
     report = json.loads(text)
     keys = (
         *("system", "partition", "environ", "num_tasks", "num_tasks_per_node", "num_cpus_per_task"),
+        "num_gpus_per_node",
         *("jobid", "nodelist", "job_nodelist", "job_exitcode", "job_completion_time_unix"),
     )
     for run in report.get("runs", []):
@@ -277,7 +280,7 @@ def _of_hpcbench(text: str) -> Iterator[DocumentCase]:
             "case": f"{float(totals['Number of atoms']):.0f}-atoms" if "Number of atoms" in totals else None,
             "steps": totals.get("Number of steps"),
             "cpus-per-task": given.get("cpus-per-task"),
-            "gpus": str(given.get("gres") or given.get("gpus-per-node") or "").rpartition(":")[2],
+            "gpus-per-node": str(given.get("gres") or given.get("gpus-per-node") or "").rpartition(":")[2],
             "gpu": hpcbench.gpus(content),
             "job_id": accounted.get("JobID"),
             "node_list": accounted.get("NodeList"),

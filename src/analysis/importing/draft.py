@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from analysis.base.errors import Fault
 from analysis.base.files import RECORD
-from analysis.importing import vocabulary
+from analysis.importing import launch, vocabulary
 from analysis.importing.runfiles import RunFiles
 from analysis.importing.scheduler import SCHEDULERS
 from analysis.importing.vocabulary import Value
@@ -47,7 +47,8 @@ class Draft:
     def add(self, values: Mapping[str, Any], where: str) -> None:
         """Add facts that are not known yet."""
         for name, value in values.items():
-            self.facts.setdefault(name, Sourced(value, where))
+            if name not in launch.GPUS or not self.facts.keys() & launch.GPUS.keys():
+                self.facts.setdefault(name, Sourced(value, where))
 
     def append(self, name: str, text: str, where: str, joint: str = "/") -> None:
         """Add a text to a fact, after what is known of it."""
@@ -77,7 +78,8 @@ class Draft:
         known = self.facts.get(name)
         if known is None or known.where.startswith("path") or name not in (*COUNTS, "case", "mpi"):
             return False
-        if _agree(name, known.value, value) or (self.certain(name) is None and name != "mpi"):
+        each_node = name == "gpus" and known.value % int(value) == 0  # it may be those of a node
+        if each_node or _agree(name, known.value, value) or (self.certain(name) is None and name != "mpi"):
             return False
         source = known.where if known.where in ("--set", "--table", *_BATCH) else f"its {known.where}"
         what = name.replace("_", " ")

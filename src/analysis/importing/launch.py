@@ -44,6 +44,22 @@ _SETTING = re.compile(
 )
 CPU_FREQUENCY = r"--cpu-freq[ =]*[\"']?(\d{3,4})\d{3}(?![\w:-])"  # of Slurm: one value in kHz, read as MHz
 FREQUENCY_SETTINGS = ("--cpu-freq", "SLURM_CPU_FREQ_REQ")
+# What a source may count, and the factor of which each has as many. The surest source has one of them.
+GPUS = {"gpus_per_node": "nodes", "gpus": "", "gpus_per_rank": "ranks"}
+_TYPED = r"(?:[\w.-]*[A-Za-z][\w.-]*:)?([1-9]\d*)(?![\w.:-])"  # with a type: a100:4
+_GPUS = rf"[ =]*[\"']?{_TYPED}"
+# How Slurm and Flux are asked, in directives and launch lines.
+ASKED_GPUS = {
+    "gpus_per_node": rf"--gpus-per-node{_GPUS}|--gres[ =]*[\"']?(?:[^\s\"']+,)?gpu:{_TYPED}",
+    "gpus": rf"--gpus{_GPUS}",
+    "gpus_per_rank": rf"--gpus-per-task{_GPUS}",
+}
+# What the packages of LAMMPS are given for each node.
+_PACKAGES = r"-(?:pk|package) gpu ([1-9]\d*)(?!\S)|-(?:k|kokkos) on (?:\S+ )*?g(?:pus)? ([1-9]\d*)(?!\S)"
+_VISIBLE = r"(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES=[\"']?((?:\d+|GPU-[\w-]+)(?:,(?:\d+|GPU-[\w-]+))*)(?![\w,$-])"
+_GPU_OPTIONS = re.compile(rf" (?:{'|'.join(ASKED_GPUS.values())}|{_PACKAGES})")
+_TEST = re.compile(r"(_perf\b.*?) (?:-g|--ngpus)[ =]\d+(?!\S)")  # of NCCL
+_DEVICES = re.compile(rf" (?:-x )?(?:{_VISIBLE}|(?:\+devices|-gpu_id)[ =]([\d,]+))(?!\S)")
 TRACE = re.compile(r"^\++ (\S.*)$", re.MULTILINE)  # a command, as `set -x` prints it
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 MODULE = "module "  # before the name of a module whose release is a setting
@@ -78,7 +94,8 @@ def stated(text: str) -> Facts:
     lines = list(dict.fromkeys(_lines(text)))
     if len(lines) > 1:
         facts["launch_lines"] = lines
-    return facts | (of_line(lines[0]) if len(lines) == 1 else {})
+    facts |= of_line(lines[0]) if len(lines) == 1 else {}
+    return facts if facts.keys() & GPUS.keys() else facts | _visible_gpus(text)
 
 
 def of_output(lines: Sequence[str], file: str, program: str) -> str:
@@ -168,7 +185,31 @@ def of_line(line: str) -> Facts:
         facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
     if found := re.search(CPU_FREQUENCY, line):
         facts["frequency"] = int(found[1]) / 1000
-    return facts
+    return facts | _gpus_of_line(line)
+
+
+def _gpus_of_line(line: str) -> Facts:
+    """Return the number of GPUs that a launch line states."""
+    patterns = {**ASKED_GPUS, "gpus_per_node": f"{ASKED_GPUS['gpus_per_node']}|{_PACKAGES}"}
+    found = {name: re.search(rf" (?:{pattern})", line) for name, pattern in patterns.items()}
+    return {name: int(next(filter(None, one.groups()))) for name, one in found.items() if one}
+
+
+def _visible_gpus(text: str) -> Facts:
+    """Return how many GPUs of its node a process may use, if variables of a text name the same throughout."""
+    listed = set(re.findall(_VISIBLE, text)) if "_VISIBLE_DEVICES=" in text else set()
+    return {"gpus_per_node": len(set(listed.pop().split(",")))} if len(listed) == 1 else {}
+
+
+def without_gpus(line: str) -> str:
+    """Return a launch line without what only counts GPUs; a list of others than the first ones is kept."""
+
+    def kept(match: re.Match[str]) -> str:
+        text = match[1] or match[2]
+        devices = text.split(",") if "," in text else [*text]
+        return "" if devices == [*map(str, range(len(devices)))] else match[0]
+
+    return _DEVICES.sub(kept, _TEST.sub(r"\1", _GPU_OPTIONS.sub("", line)))
 
 
 def last(text: str) -> str:

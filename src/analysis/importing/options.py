@@ -74,6 +74,7 @@ def _releases(members: Sequence[_Member]) -> Iterator[str]:
 def _settings(draft: Draft, parse: _Parse, releases: _Parse) -> dict[str, str]:
     """Return all options and settings of a run, and the releases of the modules that it loaded."""
     line = _launch_line(draft)
+    line = launch.without_gpus(line) if draft.value("gpus") is not None else line
     stated = parse(line) if line else {}
     # Outputs that have the name of the run's own file, or a date in their name, only count.
     own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}

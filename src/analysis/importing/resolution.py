@@ -152,6 +152,7 @@ def _from_files(
     known = next(filter(None, map(system, [*hosts, str(draft.value("cluster") or "")])), "")
     if known and ("cluster" not in draft.facts or draft.facts["cluster"].where not in ("--set", "--table")):
         draft.facts["cluster"] = Sourced(known, "names of hosts")
+    _count_gpus(draft)
     _add_start(draft)
     # The time in a name is not that of the start, but it shows in which order runs were made.
     if stamp := run.main.stamp:
@@ -221,7 +222,7 @@ def _from_script(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
     known, nodes, each = draft.certain("ranks"), facts.get("nodes", 0), facts.get("ranks_per_node", 0)
     other = known is not None and facts.get("ranks", nodes * each or known) != known
     counts = {*COUNTS} - ({"nodes"} if nodes == 1 and (known or 0) <= (each or math.inf) else set())
-    left = {"job", "launch_lines"} | (counts if other else set())
+    left = {"job", "launch_lines"} | (counts | launch.GPUS.keys() if other else set())
     return {name: value for name, value in facts.items() if name not in left}
 
 
@@ -309,8 +310,27 @@ def _complete(draft: Draft) -> None:
     ranks, slots = draft.value("ranks"), draft.value("slots")
     if ranks is None and slots and draft.value("threads") in (None, 1):
         draft.add({"ranks": slots}, draft.facts["slots"].where)
+    _count_gpus(draft)
+    _doubt_gpus(draft)
     if draft.value("case") is None and (problem := draft.value("problem")):
         draft.add({"case": problem}, draft.facts["problem"].where)
+
+
+def _count_gpus(draft: Draft) -> None:
+    """Count the GPUs of all nodes, from those of each node or rank."""
+    for name, of in launch.GPUS.items() if "gpus" not in draft.facts else ():
+        each, many = draft.value(name), draft.value(of)
+        if each and many:
+            draft.facts["gpus"] = Sourced(each * many, draft.facts[name].where)
+
+
+def _doubt_gpus(draft: Draft) -> None:
+    """Keep as an option what is not known to be GPUs of all nodes; a path may count those of each."""
+    left = {name: draft.value(name) for name in launch.GPUS if "gpus" not in draft.facts}
+    if "gpus" in draft.facts and draft.facts["gpus"].where.startswith("path"):
+        left = {"gpus": draft.facts.pop("gpus").value} if (draft.value("nodes") or 0) > 1 else {}
+    if options := {name: str(value) for name, value in left.items() if value}:
+        draft.facts["grid"] = Sourced({**(draft.value("grid") or {}), **options}, "path or script")
 
 
 def _complete_pair(draft: Draft) -> None:

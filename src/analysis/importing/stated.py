@@ -11,6 +11,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
+from analysis.importing import launch
 from analysis.importing.documents import figure
 from analysis.schema.registry import blank
 
@@ -23,7 +24,7 @@ _WORKERS = ("P", "Q", "variant", "numjobs", "iodepth")
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     """Return what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
     facts: dict[str, Any] = {}
-    for name in ("ranks", "nodes", "threads"):
+    for name in ("ranks", "nodes", "threads", *launch.GPUS):
         names = (name, f"charm_{name}")
         values = [int(ds[one]) for one in names if one in ds and not ds[one].dims]
         values += [int(ds.attrs[one]) for one in names if isinstance(ds.attrs.get(one), int)]

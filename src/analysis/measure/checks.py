@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
+from analysis.base.words import counted
 from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import Declaration, Declared, level_of
@@ -266,6 +267,9 @@ class Checker:
         if cores < job["concurrent_jobs"]:
             what = f"{job['concurrent_jobs']} jobs at once on {cores} cores ({job['placement']})"
             return what, "each needs a core of its own: exclude it or ask for fewer"
+        if job["gpus"] and job["gpus"] % job["nodes"]:
+            what = f"{counted(job['gpus'], 'GPU')} on {job['nodes']} nodes"
+            return what, "give each node as many, or exclude it"
         if wanted > cores and not self._declared.launch.oversubscribe:
             what = f"{wanted} ranks and threads on a node; {job['placement']} gives it {cores} cores"
             return what, "ask for fewer, or set 'oversubscribe' for the cluster"

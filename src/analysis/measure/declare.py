@@ -40,6 +40,10 @@ NumberKey = Annotated[
     StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$"),
     Field(description="a number in quotes"),
 ]
+CountKey = Annotated[
+    str, StringConstraints(pattern="^[1-9][0-9]{0,5}$"), Field(description="a whole number in quotes")
+]
+_KEYS = {"str": Name, "f8": NumberKey, "i4": CountKey}
 Sockets = Annotated[
     list[Annotated[str, StringConstraints(pattern="^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$")]],
     Field(min_length=1),
@@ -129,8 +133,7 @@ else:
         "_Levels",
         __base__=NodesOfLevel,
         **{
-            name: (dict[NumberKey if BY_NAME[name].numeric else Name, NodesOfLevel], Field({}))
-            for name in reversed(OF_MACHINE)
+            name: (dict[_KEYS[BY_NAME[name].dtype], NodesOfLevel], Field({})) for name in reversed(OF_MACHINE)
         },
     )
 
@@ -185,7 +188,8 @@ class Launch(_Levels):
 
 def level_of(factor: str, key: str) -> Level:
     """Return the level for a key of a cluster's file, a number where the factor has numbers."""
-    return float(key) if BY_NAME[factor].numeric else key
+    kinds: dict[str, type[Level]] = {"i4": int, "f8": float}
+    return kinds.get(BY_NAME[factor].dtype, str)(key)
 
 
 class ClusterFile(Model):

@@ -143,7 +143,11 @@ def requested(declared: Declared, run: Run) -> dict[str, str | int]:
     parts = (launch, *launch.chosen(run.factors))
     constraints = [part.constraint for part in parts if part.constraint]
     partitions = [part.partition for part in parts if part.partition]
-    exclusive = "--exclusive " if launch.exclusive else ""
+    extra = "--exclusive " if launch.exclusive else ""
+    extra += f"--ntasks-per-node={max(2, per_node) if run.nodes == 1 else per_node}"
+    # By its own resource for GPUs, Snakemake would count the tasks for each of them.
+    if gpus := run.factors["gpus"]:
+        extra += f" --gpus-per-node={gpus // run.nodes}"
     return {
         "nodes": run.nodes,
         # An MPI rule of one task is refused, and other rules lose Slurm's environment.
@@ -151,7 +155,7 @@ def requested(declared: Declared, run: Run) -> dict[str, str | int]:
         "cpus_per_task": int(run.factors["threads"]),
         "mem_mb": launch.memory,
         "runtime": run.minutes,
-        "slurm_extra": f"{exclusive}--ntasks-per-node={max(2, per_node) if run.nodes == 1 else per_node}",
+        "slurm_extra": extra,
         "constraint": "&".join(constraints),
         "slurm_partition": partitions[-1] if partitions else "",
         "slurm_account": launch.account,

@@ -190,25 +190,24 @@ class _Factors(Model):
 
 
 Profilers = Several[Literal["none", "ipm", "mpip"]]
-MaybeAmounts = Maybe[Several[Positive]]
-MaybeNames = Maybe[Names]
+Amounts = Several[Positive]
 _ONE_PROFILER = "none, ipm or mpip; never two in one run, for each would measure the other"
-# The values that a factor takes in a matrix, by its type or its name, and its level where none is given.
-_LEVELS: dict[str, tuple[Any, Any, str]] = {
-    "i4": (Counts, 1, "a whole number above 0 or a list of them"),
-    "f8": (MaybeAmounts, None, "a number above 0 or a list of them"),
-    "str": (MaybeNames, None, "a name or a list of names"),
-    "ranks_per_node": (RankCounts, "all", "a whole number, all or half (of the cores), or a list of these"),
-    "tuning": (Names, "default", "a name or a list of names"),
-    "placement": (Names, "all-cores", "a name or a list of names"),
-    "profiler": (Profilers, "none", _ONE_PROFILER),
+# The values that a factor takes in a matrix, by its type or its name.
+_LEVELS: dict[str, tuple[Any, str]] = {
+    "i4": (Counts, "a whole number above 0 or a list of them"),
+    "f8": (Amounts, "a number above 0 or a list of them"),
+    "str": (Names, "a name or a list of names"),
+    "ranks_per_node": (RankCounts, "a whole number, all or half (of the cores), or a list of these"),
+    "profiler": (Profilers, _ONE_PROFILER),
 }
 
 
 def _levels(factor: Factor) -> tuple[Any, Any]:
-    kind, default, words = _LEVELS.get(factor.name, _LEVELS[factor.dtype])
+    kind, words = _LEVELS.get(factor.name, _LEVELS[factor.dtype])
     unit = f" in {factor.unit}" if factor.unit not in ("", "1") else ""
-    return kind, Field(default, description=f"{words}: {factor.meaning}{unit}")
+    described = Field(factor.default, description=f"{words}: {factor.meaning}{unit}")
+    maybe: Any = Maybe
+    return maybe[kind] if factor.default is None else kind, described
 
 
 if TYPE_CHECKING:
@@ -223,8 +222,10 @@ else:
 
 # Factor -> its level where no file gives one; None: the cluster's only one, or none at all.
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in Factors.model_fields.items()}
-# The factors whose levels are nodes of the cluster, their settings, or a network; the link comes last.
-OF_MACHINE: tuple[str, ...] = tuple(sorted(name for name in DEFAULTS if BY_NAME[name].kind == "machine"))
+# The factors whose levels are nodes of the cluster, their GPUs and settings, or a network; the link is last.
+OF_MACHINE: tuple[str, ...] = tuple(
+    sorted(name for name in DEFAULTS if DEFAULTS[name] is None and BY_NAME[name].kind != "software")
+)
 
 
 class Exclusion(Model):

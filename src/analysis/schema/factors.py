@@ -53,6 +53,7 @@ class Factor:
     plural: bool = False  # whether a level is several things: "dual-rank modules are"
     paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
     words: tuple[tuple[str, str], ...] = ()  # patterns of words of such names, and the level that each states
+    default: Level | None = None  # its level in a matrix that names none; None: that of the cluster, if any
     varied: bool = True  # whether a matrix may vary it; files and outputs of the runs state the others
     brief: bool = False  # whether a short description of runs names it
 
@@ -205,7 +206,7 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "tuning", "software", "settings of the MPI library or the network, such as tuned or untuned",
-        words=((_TUNED, r"\g<0>"),), upgrade=True, label="tuning", before="tuned as",
+        words=((_TUNED, r"\g<0>"),), upgrade=True, default="default", label="tuning", before="tuned as",
         every="all tunings", level="tuning {}", topics={"MPI tuning": ()},
     ),
     Factor(
@@ -214,32 +215,33 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "placement", "job", "which cores of a node a job has",
-        words=((_PLACED, r"\g<0>"),), upgrade=True, label="placement",
+        words=((_PLACED, r"\g<0>"),), upgrade=True, default="all-cores", label="placement",
         before="placed as", every="all placements", level="placement {}", topics={"placement": ()},
     ),
     Factor(
-        "profiler", "view", "profiler preloaded, none without", brief=True, label="profiler", before="under",
-        subject="a run under {}", every="all profilers", topics={"profilers": ()},
+        "profiler", "view", "profiler preloaded, none without", brief=True, default="none", label="profiler",
+        before="under", subject="a run under {}", every="all profilers", topics={"profilers": ()},
     ),
     Factor(
-        "nodes", "job", "nodes", "i4", "1", brief=True, needed=True, label="nodes", before="on",
-        every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
-        axis=("ranks",),
+        "nodes", "job", "nodes", "i4", "1", brief=True, needed=True, default=1, label="nodes", before="on",
+        every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks", "gpus")},
+        axis=("ranks", "gpus"),
         paths=(rf"{_N}(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
         "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), varied=False, brief=True, work=True,
         needed=True, label="ranks", every="all numbers of ranks", level="{} rank|{} ranks",
-        also=("nodes",), axis=("nodes",),
+        also=("nodes", "gpus"), axis=("nodes", "gpus"),
         paths=(
             rf"{_N}(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
             rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)",
         ),
     ),
     Factor(
-        "ranks_per_node", "job", "ranks on each node", "i4", "1", aliases=("ppn",), label="ranks per node",
-        every="all numbers of ranks per node", level="{} rank per node|{} ranks per node",
-        topics={"scaling": ("ranks",), "placement": ("nodes",)}, also=("placement",),
+        "ranks_per_node", "job", "ranks on each node", "i4", "1", aliases=("ppn",), default="all",
+        label="ranks per node", every="all numbers of ranks per node",
+        level="{} rank per node|{} ranks per node",
+        topics={"scaling": ("ranks", "gpus"), "placement": ("nodes",)}, also=("placement",),
         paths=(
             rf"(?:{_S}|(?<=\d))(?:ppn|tpn|rpn|(?:n?tasks|ranks|procs)[-_]?per[-_]?node){_G}(\d+)",
             rf"{_N}(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)",
@@ -247,7 +249,7 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "threads", "job", "threads of each rank", "i4", "1", aliases=("omp_num_threads",), from_output=True,
-        label="threads per rank", every="all numbers of threads",
+        default=1, label="threads per rank", every="all numbers of threads",
         level="{} thread per rank|{} threads per rank",
         topics={"threads": ("ranks", "ranks_per_node")},
         paths=(
@@ -256,10 +258,19 @@ TABLE: tuple[Factor, ...] = (
         ),
     ),
     Factor(
-        "concurrent_jobs", "job", "jobs that ran at once on the same nodes", "i4", "1", label="jobs at once",
-        every="all numbers of jobs at once", level="{} job|{} jobs at once",
+        "concurrent_jobs", "job", "jobs that ran at once on the same nodes", "i4", "1", default=1,
+        label="jobs at once", every="all numbers of jobs at once", level="{} job|{} jobs at once",
         topics={"placement": ("ranks", "ranks_per_node", "placement")},
         paths=(rf"{_N}(\d+)[-_]?jobs(?![a-z])",),
+    ),
+    Factor(
+        "gpus", "job", "GPUs of all nodes together", "i4", "1", aliases=("ngpus", "num_gpus"), brief=True,
+        from_output=True, label="GPUs", before="on", every="all numbers of GPUs", level="{} GPU|{} GPUs",
+        topics={"GPUs": ("ranks", "ranks_per_node")}, tied=("threads",), axis=("ranks", "ranks_per_node"),
+        paths=(
+            rf"{_N}(\d+)[-_]?x?gpus?(?![a-z]|[-_]?per)",
+            rf"{_S}(?:n[-_]?gpus?|num[-_]?gpus|gpus){_G}(\d+)",
+        ),
     ),
     Factor(
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
@@ -310,9 +321,9 @@ SPELLINGS: Mapping[str, str] = {word: one.name for one in TABLE for word in (one
 # The order in which a sentence lists where something holds: the problem, the size, the machine, the software.
 # What an output states of its problem is named only where nothing before it tells runs apart.
 SPOKEN = (
-    *("case", "version", "nodes", "ranks", "ranks_per_node", "threads", "concurrent_jobs", "interconnect"),
-    *("cpu", "host_group", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "options"),
-    *("profiler", "target_time", "problem"),
+    *("case", "version", "nodes", "ranks", "ranks_per_node", "gpus", "threads", "concurrent_jobs"),
+    *("interconnect", "cpu", "host_group", "frequency", "cluster", "dimm", "mpi", "tuning", "placement"),
+    *("build", "options", "profiler", "target_time", "problem"),
 )
 # What a short description of runs names, in that order.
 BRIEF = tuple(name for name in SPOKEN if BY_NAME[name].brief)

@@ -26,6 +26,7 @@ from analysis.readers.text import TAG, decode, integer, is_number, number
 from analysis.schema import registry
 
 COUNTS = ("ranks", "threads", "nodes")
+GPUS = ("gpus", "gpus_per_node")  # of outputs that count them
 PASSED, FAILED = "passed", "failed"
 Which = Literal["last", "largest", "smallest"]
 _TAGGED = re.compile(rf"^{TAG}", re.MULTILINE)
@@ -234,7 +235,9 @@ class Output:
         scalars |= {"figure_of_merit_unit": np.array(chosen.unit if chosen else "", dtype=object)}
         scalars |= {"figure_of_merit_resolution": chosen.resolution if chosen else np.nan}
         scalars |= {"benchmark_time": took.value if took else np.nan}
-        attrs = {"engine": row.engine, "tool": row.tool, "tool_version": self.facts.get("version", "")}
+        attrs: dict[str, Any] = {"engine": row.engine, "tool": row.tool}
+        attrs |= {"tool_version": self.facts.get("version", "")}
+        attrs |= {name: count for name in GPUS if (count := integer(str(self.facts.get(name, "")))) > 0}
         attrs |= {"main": main, "which": which, "problem_identity": row.identity(self.facts)}
         printed = {name: " ".join(str(self.facts.get(name, "")).split()) for name in row.settings}
         if stated := [f"{name}={value}" for name, value in printed.items() if value]:

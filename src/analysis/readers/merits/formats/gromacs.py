@@ -49,6 +49,9 @@ FORMAT = TextFormat(
         "ranks": r"^(?:Using|nnodes:) +(\d+)(?: MPI (?:process|thread)|$)",
         "threads": r"^Using (\d+) OpenMP thread",
         "nodes": r"^Running on (\d+) nodes? with total",
+        # Of the first node; a user may name one several times, and before 5.0 they were counted so.
+        "gpus_per_node": r"^(?:On host \S+ )?(\d+) GPUs? (?:auto-)?selected for this run"
+        r"|^(?:On host \S+ )?(\d+) GPUs? user-selected for this run\.$",
         "nsteps": r"^ *nsteps += *(\d+)|^(\d+) steps, +[\d.]+ ps\.$",
         "system": r"^starting mdrun '(.*)'$",
         "simd": r"^SIMD instructions: +(\S+)",

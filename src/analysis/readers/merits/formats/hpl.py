@@ -1,12 +1,14 @@
 """HPL (High-Performance Linpack), also NVIDIA's and Intel's: a row of the table for each result."""
 
+import math
+
 from analysis.readers.merits.output import Output, TextFormat, agree
-from analysis.readers.text import integer
+from analysis.readers.text import integer, number
 
 # NVIDIA adds the rate of one GPU in brackets, Intel a column of its own after the variant.
 _ROW = (
     r"^\s*(?P<variant>W[RC]\w+)(?: +\d+)?(?P<problem>(?: +\d+){4}) +(?P<time>\d+\.\d+) +(?P<rate>\d\S*)"
-    r"(?: +\( *\S+ *\))? *$"
+    r"(?: +\( *(?P<each>\S+?) *\))? *$"
 )
 _CHECK = r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. (?P<word>PASSED|FAILED) *$"
 _FINISHED = r"^\s*(?P<tests>\d+) tests completed and "
@@ -44,6 +46,9 @@ def _finish(output: Output) -> None:
         output.faults.damage(lines[-1] if lines else 0, found, "the file is damaged; kept what is whole")
     grids = {integer(problem["P"]) * integer(problem["Q"]) for problem in problems}
     output.facts["ranks"] = grids.pop() if len(grids) == 1 else -1
+    pairs = [(number(row["rate"]), number(row["each"] or "")) for _, row in rows]
+    counts = {round(rate / each) for rate, each in pairs if 0 < rate < math.inf and each >= 1e-3}
+    output.facts["gpus"] = counts.pop() if len(counts) == 1 else -1
     # Of a sweep the sizes are the problem, in their order.
     for name in _PROBLEM:
         values = dict.fromkeys(problem[name] for problem in problems)

@@ -24,6 +24,7 @@ def _finish(output: Output) -> None:
         stated = [gpus for at, gpus in grids if at < line]
         ratio = number(pair["whole"]) / (number(pair["each"]) or math.nan)
         gpus = stated[-1] if stated else round(ratio) if 0 < ratio < math.inf else 1
+        output.facts["gpus"] = str(gpus)
         found = f"{pair['whole']} Gflop/s and {pair['each']} of each GPU"
         agrees = agree((pair["whole"],), (pair["each"],), factor=max(gpus, 1), slack=1e-4)
         output.verify(line, agrees, f"{found}, {gpus} of them" if stated else found)

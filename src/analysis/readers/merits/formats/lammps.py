@@ -35,6 +35,8 @@ def _finish(output: Output) -> None:
     loops = list(output.find(_SIZE))
     if loops:  # the last run speaks for the file
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
+    if devices := {match["gpu"] for _, match in output.find(r"^Device (?P<gpu>\d+): ")}:
+        output.facts["gpus_per_node"] = str(len(devices))
     named = [*output.find(_PAIR)]
     if not named and any(output.find(_ON_GPUS)):
         named = [*output.find(_COMMAND)]
@@ -96,6 +98,7 @@ FORMAT = TextFormat(
         "threads": r"MPI tasks x (\d+) OpenMP threads",
         "size": r"^Loop time of \S+ on \d+ procs for (.*)$",
         "processors": r"^ +(\d+ by \d+ by \d+) MPI processor grid",
+        "gpus_per_node": r"^  will use up to (\d+) GPU\(s\) per node|^package gpu ([1-9]\d*)\b",
     },
     starts=_LOOP, time="Loop time", problem=("pair?", "atoms", "steps"),
     settings=("suffix", "processors"), finish=_finish,

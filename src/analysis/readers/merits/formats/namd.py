@@ -1,16 +1,24 @@
 """NAMD 2 and 3: standard output; the lines ``Info: Benchmark time`` and the wall clock at the end."""
 
+from collections import defaultdict
+
 from analysis.readers.merits.output import Merit, Output, TextFormat, agree
 from analysis.readers.text import number
 
 _LINE = r"^Info: Benchmark time: \d+ CPUs "
 _RATES = _LINE + r"(?P<step>\S+) s/step (?P<rate>\S+) (?P<unit>days/ns|ns/day)"
 _MEAN = r"^PERFORMANCE: +\d+ +averaging (?P<rate>\S+) ns/day, (?P<step>\S+) sec/step"
+_BOUND = r"^Pe \d+ physical rank \d+ binding to \w+ device (?P<gpu>\d+) on (?P<host>[^\s:]+)"
 _DAY = 86_400.0
 
 
 def _finish(output: Output) -> None:
     """Compare both rates of each line with the time step, or where that is not known with each other."""
+    bound: dict[str, set[str]] = defaultdict(set)  # of the first two nodes
+    for _, match in output.find(_BOUND):
+        bound[match["host"]].add(match["gpu"])
+    if len(each := {len(gpus) for gpus in bound.values()}) == 1:
+        output.facts["gpus_per_node"] = str(each.pop())
     fs = number(output.facts["timestep"])
     first: tuple[str, str] | None = None
     for line, row in output.find(_RATES):

@@ -8,6 +8,7 @@ _ROW = (
     r"^ *(?P<bytes>\d+) +\d+ +[a-z]\w+(?: +[a-z]\w*)?(?: +-?\d+)??"
     r"(?P<cells>(?:(?: +(?:\d[\d.]*|N/A)){3} +(?:\d\S*|N/A)){1,2})(?: +[A-Z]\w+.*)?$"
 )
+_RANK = r"^#? +Rank +\d+ .*? on +(?P<host>\S+) device +(?P<gpu>\d+ (?:\[\S+\])?)"
 _MEAN = r"^# Avg bus bandwidth +: +(?P<value>\S+)"
 _PLACES = ("out-of-place", "in-place")
 _SIZES = r"#? ?nThread \d+ nGpus"
@@ -37,10 +38,10 @@ def _finish(output: Output) -> None:
         found = f"{mean['value']} GB/s in the mean, {own:g} GB/s of the rows"
         output.verify(end, not abs(own - number(mean["value"])) > 0.006 + 1e-4 * own, found)
         before = end
-    hosts = {match["host"] for _, match in output.find(r"^# +Rank +\d+ .*? on +(?P<host>\S+) device")}
-    ranks = sum(1 for _ in output.find(r"^#? +Rank +\d+ .*? on +\S+ device"))
+    ranks = [(match["host"], match["gpu"]) for _, match in output.find(_RANK)]
     if ranks and output.first(r"^#? +(size) +count"):  # else the list of ranks is cut
-        output.facts |= {"nodes": len(hosts), "ranks": ranks}
+        hosts = {host for host, _ in ranks}
+        output.facts |= {"nodes": len(hosts), "ranks": len(ranks), "gpus": len(set(ranks))}
 
 
 FORMAT = TextFormat(
