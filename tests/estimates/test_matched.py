@@ -87,6 +87,25 @@ def test_matched__cells_that_share_a_run_are_refused(tmp_path: Path, aggregate: 
     assert "4 of them share the run" in found.reason
 
 
+def test_matched__each_of_several_baselines_has_cells_of_its_own(tmp_path: Path) -> None:
+    """Cells of b and of c would share the runs of a; no number of nodes has runs of both b and c."""
+    rows = [
+        row
+        for n, (fast, slow) in TIMES.items()
+        for nodes, links in ((n, {"a": fast, "b": slow}), (n + 1, {"a": fast, "c": 3 * slow}))
+        for link, seconds in links.items()
+        for row in repeats([seconds], "elapsed", interconnect=link, nodes=nodes, ranks=nodes, order=-1)
+    ]
+    text = CLAIM.format(quantity="speedup", value=1).replace("baseline: b", "baseline: [b, c]")
+    part = replace(campaign([*rows, *repeats([1.0], valid=False, order=99)]), matched=("nodes", "ranks"))
+    found = verdict(claim(tmp_path, text), part)
+    assert found.compared.split(" | ") == [
+        "a against b; median of 4 cells, which differ in nodes, ranks",
+        "a against c; median of 4 cells, which differ in nodes, ranks",
+    ]
+    assert found.arithmetic == "of each cell: 1.25, 1.5, 1.6, 2 | of each cell: 3.75, 4.5, 4.8, 6"
+
+
 def test_matched__at_worst_rests_on_the_least_cell(tmp_path: Path) -> None:
     text = CLAIM.format(quantity="speedup", value=1) + "aggregate: min\n"
     part = replace(campaign(cells(2, 4, 8, 16)), matched=("nodes", "ranks"))

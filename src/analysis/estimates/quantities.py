@@ -94,9 +94,27 @@ def findings(question: Question, campaign: Campaign) -> Findings:
 
 def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
     """Answer a question from runs that are measured already, or from a part of them."""
-    found = QUANTITIES[question.quantity].estimate(question, campaign, frame)
-    found = matched(question, found, campaign.matched)
-    return [replace(one, session=sessions.confined(question, campaign, one)) for one in found]
+    found: Findings = []
+    for asked in _of_each_baseline(question, campaign):
+        parts = QUANTITIES[asked.quantity].estimate(asked, campaign, frame)
+        parts = matched(asked, parts, campaign.matched)
+        found += [replace(one, session=sessions.confined(asked, campaign, one)) for one in parts]
+    return found
+
+
+def _of_each_baseline(question: Question, campaign: Campaign) -> list[Question]:
+    """Ask for each of several baselines alone, where cells are the sample: a cell may lack one of them.
+
+    Cells of both would share the treatment's runs.
+    """
+    compare = question.compare
+    if not campaign.matched or compare is None or len(compare.levels) != 2 or question.aggregate == "mean":
+        return [question]
+    treatment, several = compare.levels
+    levels = several if isinstance(several, tuple) else (several,)
+    own = {tuple(campaign.resolve(compare.factor, level)): level for level in reversed(levels)}
+    each = [replace(compare, levels=(treatment, level)) for level in reversed(own.values())]
+    return [replace(question, compare=one) for one in each]
 
 
 # --- a treatment against a baseline --------------------------------------------------------------
