@@ -91,7 +91,6 @@ QUERIES = [
     ("do I need a faster network", "interconnect.html"),
     ("how many ranks per node", "vm-hpcg-placement.html"),
     ("weak scaling", "hpcg-by-others.html"),
-    ("Kubernetes overhead", "cloud-links.html"),
     ("25 gigabit Ethernet", "roce-links.html"),
     ("25GbE", "roce-links.html"),
     ("how many nodes should I buy", "docs/how-to.html#how-many-nodes-should-i-buy"),
@@ -127,7 +126,7 @@ QUERIES = [
     ("what does refuted mean", "docs/glossary.html#verdicts-on-runs"),
     ("confidence interval of the median", "docs/statistics.html#medians-ratios-and-their-intervals"),
     ("new parser for my application output", "docs/extend.html#add-a-format"),
-    ("cost of electricity", "index.html#openatom2010-pwr-3200-vs-10gige"),
+    ("cost of electricity", "cpu-frequency-energy.html"),
     ("clock of node wrong", "docs/measure.html#a-node-with-a-wrong-clock"),
     ("how to share a job between runs", "docs/measure.html#runs-that-share-a-job-with-runs_per_job"),
     ("runs_per_job", "docs/measure.html#runs-that-share-a-job-with-runs_per_job"),
@@ -150,6 +149,14 @@ QUERIES = [
     ("turbo off", "cpu-frequency.html"),
     ("how accurate is the forecast", "docs/model.html#how-far-off-it-is"),
     ("resume after node crash", "docs/measure.html#while-it-runs-and-after-a-fault"),
+    ("number of repetitions needed", "docs/how-to.html#how-many-repeats-do-i-need"),
+    ("repeatability", "vm-hpcg-repeats.html"),
+    ("ranks pinning", "vm-hpcg-placement.html"),
+    ("quickstart", "docs/tutorial.html"),
+    ("jupyter", "docs/how-to.html#explore-in-jupyterlab"),
+    ("overhead of profiling", "vm-lulesh-profilers.html"),
+    ("import my own results", "docs/import.html"),
+    ("Ethernet for CFD", "openfoam-scaling.html"),
     # Nothing is measured on these.
     ("hyperthreading", "docs/measure.html"),
     ("do GPUs help", "docs/measure.html"),
@@ -159,11 +166,13 @@ QUERIES = [
 ]
 # What no page has all words of.
 NEAREST = [
-    ("number of repetitions needed", "docs/how-to.html#how-many-repeats-do-i-need"),
+    ("influence of the MPI implementation", "mpi-library.html"),
+    ("energy bill per job", "cpu-frequency-energy.html"),
     ("load old slurm logs", "docs/import.html"),
     ("strong scaling OpenFOAM", "openfoam-scaling.html"),
     ("Singularity containers slow down", "docs/measure.html"),
     ("half populated nodes", "vasp-placement.html"),
+    ("Kubernetes overhead", "cloud-links.html"),
     ("how do I import results of hpcbench", "docs/import.html"),
 ]
 
@@ -299,6 +308,30 @@ def test_search__other_names_of_a_section_are_found_and_not_shown() -> None:
     _, entry = search._doc(Doc("how-to", "How-to", "How-to", "", body))
     assert entry["also"] == "skipped; left out"
     assert entry["body"] == "It failed."
+
+
+def test_search__other_names_of_a_notebook_are_found() -> None:
+    intro = Markup("<!-- also: RAM; footprint --><p>About 1 GB.</p>")
+    page = PageContent("one", Path("one.ipynb"), "measured", "vm-one", "How?", (), "", "", "", intro=intro)
+    entry = search._page(page, "Memory", False)
+    assert entry["also"] == "RAM; footprint"
+    assert "RAM" not in entry["body"]
+
+
+@pytest.mark.parametrize("text", ["bisection", "myths"])
+def test_search__a_word_with_another_first_letter_is_no_misspelling(browser: Browser, text: str) -> None:
+    """The nearest words are *direction* and *maths*: they have nothing to do with it."""
+    assert found(browser, text) == (False, [])
+
+
+def test_search__process_and_processes_are_one_word(browser: Browser) -> None:
+    one, many = (found(browser, f"memory of a {text}") for text in ("process", "processes"))
+    assert one[1][0] == many[1][0] != "server-watts.html"
+
+
+def test_search__worth_the_money_is_worth_it(browser: Browser) -> None:
+    same = [found(browser, f"is RoCE {text}") for text in ("worth the money", "worth it", "worth the price")]
+    assert same[0] == same[1] == same[2]
 
 
 def test_search__has_forty_questions() -> None:

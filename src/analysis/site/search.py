@@ -39,7 +39,7 @@ _GAPS = (
     ("containers", "docker singularity apptainer podman", "container containers"),
     ("power caps", "cap caps capping", "power limit"),
     ("prices of hardware", "tco purchase", "price prices hardware buying"),
-    ("cooling", "cooling cooled", "liquid"),
+    ("cooling", "cooling cooled temperature", "liquid"),
     ("training of neural networks", "pytorch tensorflow neural", "ai ml training learning"),
     ("virtual machines against bare metal", "hypervisor virtualisation virtualization", "vm bare metal"),
 )
@@ -52,7 +52,7 @@ _HEADINGS = re.compile(r"<h[23][^>]*>(?!Method|Verdicts|Notes on|In numbers)(.*?
 _CAPTIONS = re.compile(r"<figcaption[^>]*>([^<;]*)")
 _FIRST_CELL = re.compile(r"<tr[^>]*>\s*<td[^>]*>(.*?)</td>", re.DOTALL)
 _HEADING = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.DOTALL)
-# A comment in the documentation: what else a section is called by who looks for it.
+# A comment in the documentation or in a notebook: what else this is called by who looks for it.
 _ALSO = re.compile(r"<!-- also: (.*?) -->", re.DOTALL)
 
 
@@ -122,6 +122,7 @@ def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
         "body": f"{page.question} {page.answer_text} {_text(page.intro)} {classes} "
         f"{page.campaign} {page.hardware} {_text(' '.join(dict.fromkeys(_CAPTIONS.findall(body))))}",
         "terms": f"{page.terms} {_text(' '.join(_HEADINGS.findall(body)))}",
+        "also": " ".join(_ALSO.findall(page.intro)),
         "boost": 1.4,
     }
 

@@ -19,6 +19,7 @@
     text
       .normalize("NFKC")
       .toLowerCase()
+      .replace(/worth the (money|price|cost)s?|pay off/g, "worth it")
       .replace(/(\d)\s*%/g, "$1%")
       .replace(/(\d) (?:or|and) (?=\d+ gbit)/g, "$1gbe ")
       .replace(/(\d)\s*(?:gbe|gbit(?:\/s)?|gbps|gigabit(?: ethernet)?)(?!\p{L})/gu, "$1gbe")
@@ -34,13 +35,15 @@
   const stem = (word) => {
     if (!/^\p{L}{4,}$/u.test(word)) return word;
     const one = word.replace(/iz(e|es|ed|er|ing|ation)$/, "is$1");
-    const short = one.replace(/(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|s|e|y)$/, "");
-    return short.length > 3 ? short.replace(/e$|([bdfglmnprt])(?=\1$)/, "") : one.replace(/s$/, "");
+    const short = one.replace(/(?:ations?|ments?|[ai]bilit(?:y|ies)|[ai]bles?|ings?|ies|ied|ers?|ed|es|(?<!s)s|e|y)$/, "");
+    return short.length > 3 ? short.replace(/e$|([bdfglmnprt])(?=\1$)/, "") : one.replace(/(?<!s)s$/, "");
   };
 
   // Words that mean nearly the same to who searches.
   const SYNONYMS = [
-    "wh kwh joule energy power watt electricity",
+    "wh kwh joule energy power watt kilowatt electricity",
+    "wattmeter powermeter > meter",
+    "repetition > repeats",
     "infiniband ib fdr qdr edr hdr ddr",
     "roce rdma",
     "1gbe gigabit gige",
@@ -51,13 +54,13 @@
     "rank ranks processes",
     "cpu processor processors generation",
     "jobs throughput productivity",
-    "job run",
+    "job run simulation",
     "scale scalability scalable limit",
-    "cost price money usd electricity",
+    "cost price money usd",
     "cite citation",
-    "turbo frequency clock ghz",
+    "turbo frequency clock ghz underclock overclock downclock boost dvfs governor",
     "sharp switch in-network",
-    "faster fast speedup speed",
+    "faster fast speedup speed slowdown",
     "message messages",
     "flags compiler optimisation",
     "hyperthreading smt",
@@ -71,7 +74,7 @@
     "data bytes volume",
     "communication mpi",
     "measure > meter",
-    "cost > energy",
+    "cost price money > energy electricity",
     "size large distribution histogram",
     "reproduce reproducible repeat verify",
     "predict forecast whatif",
@@ -81,6 +84,31 @@
     "cancelled killed failed aborted excluded",
     "rss > memory resident",
     "csv spreadsheet excel table",
+    "supercomputer cluster machine",
+    "topology torus dragonfly > tree",
+    "alltoall allgather reduce > collective allreduce",
+    "libfabric ofi",
+    "gcp google",
+    "onprem > premises",
+    "roi > cost",
+    "oom > memory",
+    "pinning binding affinity > placement ranks",
+    "colocation oversubscription packing sharing > jobs",
+    "cfd > openfoam",
+    "fem fea > ls-dyna lsdyna radioss",
+    "dft > vasp castep cp2k",
+    "md > gromacs lammps namd",
+    "whitepaper paper brochure > report",
+    "debunked disproved false > refuted",
+    "nic nics hca adapter card cards > interconnect",
+    "mb megabyte gb gigabyte gib mib > memory",
+    "document vendor > report",
+    "wrong mistake > contradiction inconsistent",
+    "proof prove trust > evidence",
+    "errorbars stddev sigma hypothesis > interval",
+    "instrumentation vtune > profiler",
+    "ipynb jupyter > notebook",
+    "avx simd > vectorisation",
     "licence license",
     "setup configuration configure",
     "new add",
@@ -96,6 +124,7 @@
     "ci > integration",
     "pipeline > integration",
     "definition > glossary",
+    "overhead > cost slowdown",
   ].map((group) => group.split(" "));
 
   // A network is each of these, and none of these is the other.
@@ -131,11 +160,11 @@
     for (const word of vocabulary) stems.set(stem(word), [...(stems.get(stem(word)) || []), word]);
     const synonyms = new Map();
     for (const group of SYNONYMS) {
-      const one_way = group[1] === ">"; // who asks what it costs wants energies, not the other way round
-      for (const word of one_way ? group.slice(0, 1) : group)
-        synonyms.set(stem(word), [...(synonyms.get(stem(word)) || []), ...group.filter((w) => w !== word && w !== ">")]);
+      const at = group.indexOf(">"); // who asks what it costs wants energies, not the other way round
+      for (const word of at < 0 ? group : group.slice(0, at))
+        synonyms.set(stem(word), [...(synonyms.get(stem(word)) || []), ...group.slice(at + 1).filter((w) => w !== word)]);
     }
-    return { entries, df, stems, synonyms, vocabulary, names, titles: entries.map((one) => one.phrase).join("") };
+    return { entries, df, stems, synonyms, vocabulary, names, titles: entries.map((one) => one.phrase).join(""), others: entries.map((one) => one.named).join("") };
   };
 
   // Letters that are missing, too many, wrong, or two that changed places.
@@ -157,6 +186,7 @@
   const nearest = (word) => {
     const letters = [...word].sort().join();
     const found = [...index.vocabulary]
+      .filter(([first, second]) => first === word[0] || (second === word[0] && first === word[1])) // seldom wrong
       .map((other) => [other, distance(word, other) - 0.5 * ([...other].sort().join() === letters)])
       .filter(([, far]) => far <= (word.length > 6 ? 2 : 1));
     const least = Math.min(...found.map(([, far]) => far));
@@ -165,9 +195,10 @@
 
   // Words of a question that say nothing of its subject.
   const COMMON = new Set(
-    ("a an and any are as at be best better between by can could count counts do does enough every fast faster fastest for from get good has have help helps higher how i if in is it long lower many me" +
-      " most much my need needs of off on one or overhead per performance real really s should slow slower solution spend spent t take takes than that the there to two use using versus vs want was way we were what when which with worth would you")
+    ("a an and any are as at be best better between by can could count counts do does each effect effects enough every fast faster fastest for from get good has have help helps higher how i if impact in influence is it long lower many me" +
+      " most much my need needs of off on one or own per performance real really s several should slow slower solution spend spent t take takes than that the there to two use using versus vs want was way we were what when which with worth would you")
       .split(" ")
+      .flatMap((word) => [word, stem(word)])
   );
   const ASKING = new Set("how which what why is are do does did should can a an the of".split(" "));
   const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(stem(word)));
@@ -195,14 +226,15 @@
     const own = index.stems.has(stem(word)) || index.synonyms.has(stem(word)) ? meanings(word) : [];
     if (own.length) return own;
     const near = nearest(word);
-    return near.flatMap(([other, far]) => meanings(other).map(([one, weight]) => [one, (0.4 * weight) / far]));
+    return near.flatMap(([other, far]) => meanings(other).map(([one, weight]) => [one, Math.min(1, 0.8 / far) * weight]));
   };
 
-  // "openmpi" is Open MPI where a title has the two words.
+  // "openmpi" is Open MPI where a title has the two words; an unknown word also where another name has them.
   const apart = (word) => {
+    const where = index.titles + (index.vocabulary.has(word) ? "" : index.others);
     for (let i = 2; i < word.length - 1; i++) {
       const two = [word.slice(0, i), word.slice(i)];
-      if (index.titles.includes(` ${two.join(" ")} `)) return two;
+      if (where.includes(` ${two.join(" ")} `)) return two;
     }
     return [word];
   };
@@ -213,7 +245,7 @@
     const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.vocabulary.has(typed[i] + typed[i + 1]);
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
     const meaning = /^\s*what (is|are|do|does) /i.test(question); // of a word: the glossary says it
-    const telling = said.filter((word) => !COMMON.has(word) && !(meaning && /^means?$/.test(word)));
+    const telling = said.filter((word) => !COMMON.has(word) && !COMMON.has(stem(word)) && !(meaning && /^means?$/.test(word)));
     const sought = telling.length ? telling : said;
     // Of "cost of electricity" the word cost is hardly also the electricity, though one can mean the other.
     const stems = sought.map(stem);
@@ -223,7 +255,7 @@
     // Nearly everything here is about jobs: an entry without the word lacks little, and without a rare word much.
     // Dual and single tell what of only by their noun: a dual socket is no dual rank.
     const number = (word) => /^(single|dual)$/.test(word);
-    const share = sought.map((word) => (/^(job|run|benchmark|result)s?$/.test(word) ? 0.25 : number(word) ? 0.3 : 1));
+    const share = sought.map((word) => (/^(job|run|code|simulation|benchmark|result|usage|consumption|overhead)s?$/.test(word) ? 0.25 : number(word) ? 0.3 : 1));
     const rare = asked.map((one, i) => share[i] * Math.max(0, ...one.map(([, weight]) => weight)));
     const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
     const needed = sum(share);
@@ -235,10 +267,11 @@
       .map((word, i) => [typed[i], word])
       .filter(telling_pair)
       .map((pair) => ` ${pair.join(" ")} `);
-    const method = /^\s*how (to|is|are|can|do i|do you|does it|many .*(do|should) i)\b/i.test(question); // the documentation says how
-    const asking = /^\s*(how|which|is|are|do|does|should|can)\b/i.test(question); // pages answer questions
+    const method = /^\s*how (to|is|are|can|do i|do you|does it|many .*(do|should) i)\b|\bhow (computed|calculated|estimated|measured)/i.test(question); // the documentation says how
+    const asking = /^\s*(how|which|is|are|do|does|should|can)\b|\b(vs|versus|or)\b/i.test(question); // pages answer questions
     const wanted = method ? ["docs"] : asking ? ["page", "report"] : [];
-    const favour = ({ kind, url }) => (meaning && url.startsWith("docs/glossary") ? 5 : wanted.includes(kind) ? 1.5 : 1);
+    const figure = /\d/.test(question); // a claim is known by its figure; words alone ask for a page
+    const favour = ({ kind, url }) => (meaning && url.startsWith("docs/glossary") ? 5 : wanted.includes(kind) ? 1.5 : kind === "claim" && !figure ? 0.75 : 1);
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
