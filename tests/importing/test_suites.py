@@ -7,7 +7,7 @@ from pathlib import Path
 from ..readers.merits import suites
 from ..readers.merits.texts import TEXTS
 from .test_executions import look
-from .test_import import Imported, imported, project
+from .test_import import Imported, imported, project, runs
 
 __all__ = ["imported", "project"]
 
@@ -37,3 +37,29 @@ def test_detect__text_of_fio_is_cut_before_the_names_of_its_jobs(tmp_path: Path)
     parts = look(tmp_path, "two.out", suites.FIO_TEXT + TEXTS["fio"] + "\n" + suites.FIO_OLD).parts
     assert [part.facts.get("version") for part in parts] == ["3.1", "3.26", "1.57"]
     assert len(parts[2].rows) == 2
+
+
+def test_import__summary_settings_and_meter_of_an_inference_are_one_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    # Two readings of three channels; the sum of a row is in front: 600 W for the whole of the 120 s.
+    row = (
+        "Time,08-05-2021 08:4{},Watts,600.0,Volts,-1,Amps,-1,PF,-1,Mark,x,"
+        "Ch1,Watts,250.0,Volts,206.0,Ch2,Watts,350.0\n"
+    )
+    run = "resnet50/SingleStream/performance/run_1"
+    files = {
+        f"{run}/mlperf_log_summary.txt": suites.MLPERF_INFERENCE,
+        f"{run}/mlperf_log_detail.txt": suites.LOADGEN,
+        f"{run}/spl.txt": "".join(row.format(f"{at // 60}:{at % 60:02}.500") for at in range(60, 240)),
+        "resnet50/SingleStream/accuracy/mlperf_log_detail.txt": suites.LOADGEN.replace(
+            "PerformanceOnly", "AccuracyOnly"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text(text)
+    (found,) = imported(tmp_path / "tree", "--set", "nodes=1").values()
+    assert (found["end"] - found["start"], found["version"]) == (120, "1.1")
+    read = runs(project)
+    assert (float(read["figure_of_merit"][0]), round(float(read["energy"][0]))) == (2.5e6, 72_000)

@@ -77,5 +77,5 @@ def test_unknown__nothing_close_is_nothing_named_and_at_most_three_are() -> None
 
 def test_unknown__every_hint_says_what_a_file_lacks() -> None:
     hinted = [row for row in readers.rows() if row.near]
-    assert len(hinted) == 45
+    assert len(hinted) == 46
     assert all(next(row.groups(), ()) for row in hinted)

@@ -142,9 +142,11 @@ def read_run(
 def _results(found: list[_Found], application: Application | None) -> list[_Found]:
     """Return the results of the run, the first one alone where its reader knows no others.
 
-    A program that ran several times in the job left several; a job that printed the file has each twice.
+    A file without figures, with the settings of the run alone, comes after those that have any. A program
+    that ran several times in the job left several; a job that printed the file has each twice.
     """
     own = [one for one in found if application and readers.engine_of(one.ds) == application.engine]
+    own.sort(key=lambda one: one.ds.sizes.get("merit") == 0)
     if len(own) < 2 or not (application and hasattr(readers.reader(application.engine), "parse_each")):
         return own[:1]
     distinct: list[_Found] = []

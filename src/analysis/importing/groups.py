@@ -252,7 +252,8 @@ def _merge_into(twin: RunFiles, run: RunFiles, out: Grouping) -> None:
     """Add the second file of an execution to the first; the complete one that says more is the main file."""
     assert twin.part is not None
     assert run.part is not None
-    if (not run.part.complete, _open(run.part)) < (not twin.part.complete, _open(twin.part)):
+    mine, other = ((not one.complete, not one.rows, _open(one)) for one in (run.part, twin.part))
+    if mine < other:
         twin.main, run.main = run.main, twin.main
         twin.part, run.part = run.part, twin.part
         twin.number, run.number = run.number, twin.number

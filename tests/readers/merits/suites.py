@@ -177,20 +177,57 @@ HARDWARE
 "Result run on","2021-03-07 04:00:35-0500."
 """
 
-SUITES = {"wrf": WRF, "io500": IO500, "spec": SPEC}
+_RULE = "=" * 48 + "\n"
+# LoadGen 1.1 (`mlperf_log_summary.txt`) of a stream of single queries.
+MLPERF_INFERENCE = "".join(
+    (
+        f"{_RULE}MLPerf Results Summary\n{_RULE}SUT name : PySUT\nScenario : SingleStream\n",
+        "Mode     : PerformanceOnly\n90th percentile latency (ns) : 2500000\nResult is : VALID\n",
+        f"  Min duration satisfied : Yes\n  Min queries satisfied : Yes\n\n{_RULE}Additional Stats\n{_RULE}",
+        "QPS w/ loadgen overhead         : 480.99\nQPS w/o loadgen overhead        : 484.46\n\n",
+        "Mean latency (ns)               : 2064167\n50.00 percentile latency (ns)   : 2057909\n",
+        f"90.00 percentile latency (ns)   : 2500000\n\n{_RULE}Test Parameters Used\n{_RULE}",
+        "samples_per_query : 1\ntarget_qps : 1000\ntarget_latency (ns): 0\nperformance_sample_count : 1024\n\n",
+        "No warnings encountered during test.\n\nNo errors encountered during test.\n",
+    )
+)
+# The same run in `mlperf_log_detail.txt`, with the times of a meter's readings.
+LOADGEN = "".join(
+    f':::MLLOG {{"key": "{key}", "value": {value}, "time_ms": 0.013393, "namespace": "mlperf::logging", '
+    '"event_type": "POINT_IN_TIME", "metadata": {"is_error": false, "is_warning": false, "file": "loadgen.cc", '
+    '"line_no": 58, "pid": 5760, "tid": 5760}}\n'
+    for key, value in (
+        ("loadgen_version", '"1.1 @ 6ac37b3c2d"'),
+        ("test_datetime", '"2021-08-05T01:41:29Z"'),
+        ("requested_test_mode", '"PerformanceOnly"'),
+        ("effective_scenario", '"SingleStream"'),
+        ("effective_test_mode", '"PerformanceOnly"'),
+        ("effective_target_latency_ns", "0"),
+        ("effective_performance_sample_count", "1024"),
+        ("power_begin", '"08-05-2021 08:41:35.935"'),
+        ("power_end", '"08-05-2021 08:43:35.096"'),
+        ("result_validity", '"VALID"'),
+        ("result_90.00_percentile_latency_ns", "2500000"),
+    )
+)
+
+SUITES = {"wrf": WRF, "io500": IO500, "spec": SPEC, "mlperf_inference": MLPERF_INFERENCE}
 # By eye: figure of merit, unit, step, time by the program's own clock, ranks, threads, nodes; and the version.
 KNOWN_SUITES = {
     "wrf": (0.3, "s", 1e-6, 3.0, 8, 2, -1),
     "io500": (11.313708, "1", 1e-6, float("nan"), -1, -1, -1),
+    "mlperf_inference": (2.5e6, "ns", 1.0, float("nan"), -1, -1, -1),
     "spec": (8.0, "1", 0.01, float("nan"), 64, -1, -1),
 }
 VERSIONS_SUITES = {"wrf": "4.1.4", "io500": "io500-isc24_v3", "spec": "1.1.5"}
 CLOSED_BY_SUITES = {
     "wrf": "SUCCESS COMPLETE WRF",
     "io500": "TOTAL 11.313708\n",
+    "mlperf_inference": "Test Parameters Used\n",
     "spec": "_base                 8.00\n",
 }
 WRONG_SUITES = {
+    "mlperf_inference": ("latency (ns) : 2500000", "latency (ns) : 2500100"),
     "io500": ("TOTAL 11.313708", "TOTAL 12.313708"),
     "spec": ("_base                 8.00", "_base                 8.10"),
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from analysis import readers
+from analysis.base.errors import ReadError
 from analysis.importing import hardware
 from analysis.importing.detect import printed_dates
 from analysis.importing.stated import rows
@@ -180,3 +181,30 @@ def test_lulesh__quiet_run_without_its_banner_is_read() -> None:
     quiet = TEXTS["lulesh"][TEXTS["lulesh"].index("Run completed") :]
     ds = read("lulesh", quiet)
     assert (ds.complete, float(ds["figure_of_merit"]), int(ds["ranks"])) == (True, 176.65632, 8)
+
+
+def test_mlperf_inference__result_is_the_rate_above_and_not_one_of_the_statistics() -> None:
+    single = "90th percentile latency (ns) : 2500000\n"
+    server = "Completed samples per second    : 32.73\nCompleted tokens per second: 9522.20\n"
+    text = suites.MLPERF_INFERENCE.replace(single, server)
+    text = text.replace("QPS w/ loadgen overhead         : 480.99", "Scheduled samples per second : 32.97")
+    ds = read("mlperf_inference", text)
+    assert (ds.attrs["main"], float(ds["figure_of_merit"])) == ("completed tokens per second", 9522.2)
+    assert named(ds, "scheduled samples per second") == []
+    # Tokens that LoadGen infers from the samples are no result.
+    inferred = text.replace("tokens per second:", "tokens per second (inferred):")
+    assert float(read("mlperf_inference", inferred)["figure_of_merit"]) == 32.73
+    # A stream of several samples has the 99th percentile; the 90th is among the statistics.
+    several = suites.MLPERF_INFERENCE.replace("90th", "99th").replace("SingleStream", "MultiStream")
+    ds = read("mlperf_inference", several)
+    assert (ds.attrs["main"], named(ds, "latency at 90 %")) == ("99th percentile latency", [2.5e6])
+    assert bool(read("mlperf_inference", text.replace(": VALID", ": INVALID"))["valid"]) is False
+
+
+def test_mlperf_inference__log_of_its_settings_has_no_figure_and_one_of_accuracy_is_no_run() -> None:
+    ds = read("mlperf_inference", suites.LOADGEN)
+    assert (ds.sizes["merit"], ds.complete, ds.attrs["tool_version"]) == (0, True, "1.1")
+    assert ds.attrs["problem_identity"] == read("mlperf_inference").attrs["problem_identity"]
+    assert not readers.reader("mlperf").sniff(suites.LOADGEN.encode())
+    with pytest.raises(ReadError, match="a test of accuracy"):
+        read("mlperf_inference", suites.LOADGEN.replace("PerformanceOnly", "AccuracyOnly"))

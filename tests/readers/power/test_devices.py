@@ -216,6 +216,8 @@ def test_ptdaemon__american_dates_and_errors():
     assert np.array_equal(ds["power"].values[0], [23.43, np.nan, 41.33], equal_nan=True)
     assert times(ds)[0] == "2026-12-23T09:21:51.496"
     assert "spl.txt:2: Watts is '-1.0'; the reading is left blank" in ds.attrs["warnings"][0]
+    channels = text.replace(",x\n", ",x,Ch1,Watts,11.0,Volts,228.0,Ch2,Watts,12.4,Volts,228.0\n")
+    assert float(ptdaemon.parse(channels.encode(), "spl.txt")["power"].values[0][0]) == 23.43
 
 
 def test_wattsup__tenths_disabled_fields_and_stamps():

@@ -16,6 +16,11 @@ _FACTS = {
 }
 
 
+def _is_training(head: bytes) -> bool:
+    """Tell whether these are lines of mllog; those of an inference run begin with LoadGen's version."""
+    return b":::MLLOG {" in head and b'"key": "loadgen_version"' not in head
+
+
 def _finish(output: Output) -> None:
     """Add the time of each run, from its start to its stop; a run that did not succeed failed its check."""
     if output.rest.rstrip().endswith("}}"):  # an entry is whole without the line's end
@@ -46,7 +51,7 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="mlperf", tool="MLPerf", marks=(b":::MLLOG {",), near="(?i)mlperf|:::MLL",
+    engine="mlperf", tool="MLPerf", marks=(b":::MLLOG {",), near="(?i)mlperf|:::MLL", test=_is_training,
     figure_of_merit="time to train", unit="s", higher_is_better=False, time="time to train",
     closing=r':::MLLOG .*"key": "run_stop".*$', closed_by="'run_stop'", opening="",
     problem=("benchmark", "batch", "division"), finish=_finish, given="the log of a training run",

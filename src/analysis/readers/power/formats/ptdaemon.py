@@ -19,7 +19,8 @@ def parse(log: MeterLog) -> MeterReadings:
     """Parse PTDaemon's log; a negative reading is its sign of an error and left blank."""
     rows = Rows(log, order="mdy")
     for number, line in enumerate(log.lines(), 1):
-        cells = line.split(",")
+        # An analyser of several channels has their sum first, then the values of each behind its name.
+        cells = line.partition(",Ch1,")[0].split(",")
         pairs = dict(zip(cells[::2], cells[1::2], strict=False))
         if "Time" not in pairs:
             continue
