@@ -22,7 +22,7 @@ _MAIN = (
 
 
 def _stated(summary: str, detail: str) -> str:
-    """Return the pattern of a fact in both files; `detail` is the end of its key in the second."""
+    """Return the pattern of a fact in both files; `detail` is its key in the second."""
     return rf'^(?:{summary}|:::MLLOG .*"key": "{detail}", "value": "?([^",]+))'
 
 
