@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import signal
+import string
 import subprocess
 import sys
 import time
@@ -257,6 +258,20 @@ def test_script__finds_the_shell_of_its_job_whatever_is_between(tmp_path: Path, 
         words = ["bash", "-c", f"echo {number} >.shell; {between}"]
         found.append(subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
     assert found == ["0\n", "1\n"]
+
+
+def test_script__stop_that_a_full_disk_did_not_let_it_note_is_noted_at_the_end(tmp_path: Path) -> None:
+    uptime = TEMPLATE[
+        TEMPLATE.index("uptime() {") : TEMPLATE.index("# Tell whether the shell of Slurm's job")
+    ]
+    noted = TEMPLATE[TEMPLATE.index("resumed=()") : TEMPLATE.index("if record begin")]
+    full, room = "mkdir .resumed; kill -CONT $$$$; :\n", "rmdir .resumed\n"  # nothing can be written there
+    script = f"set -u\n{uptime}{noted}went_on\n{full}{room}went_on\nread -r up _ </proc/uptime; echo $$up\n"
+    (tmp_path / "script").write_text(string.Template(script).substitute())
+    words = ["bash", "script"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (at,) = (tmp_path / ".resumed").read_text().split()
+    assert 0 <= float(done.stdout) - float(at) < 10
 
 
 @pytest.mark.slow

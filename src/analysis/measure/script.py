@@ -89,8 +89,11 @@ stop() {
 }
 trap 'stop TERM' TERM
 trap 'stop INT' INT
-# Who was stopped, as a job is that Slurm suspends, gets this when it goes on.
-trap 'uptime >>.resumed' CONT
+# Who was stopped, as a job is that Slurm suspends, gets this when it goes on. The disk may be full then: it
+# is written again at the end.
+resumed=()
+went_on() { [ "$${#resumed[@]}" -eq 0 ] || printf '%s\\n' "$${resumed[@]}" >.resumed; }
+trap 'uptime >/dev/null && resumed+=("$$up") && went_on' CONT
 
 if record begin .; then
 ${sampler_start}
@@ -102,6 +105,7 @@ ${jobs}
 ${sampler_stop}
 fi
 trap '' TERM INT
+went_on
 record end . "$$killed"
 """
 
