@@ -161,3 +161,14 @@ def test_import__an_output_at_whose_end_perf_printed_the_energy_is_a_run_and_no_
     table = runs(project)
     assert table["figure_of_merit"].values.tolist() == [111220.9]
     assert table["energy_reason"].values.tolist() == ["it has a power log, but no start and end"]
+
+
+def test_power__a_log_without_dates_is_told_to_be_dated(
+    tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trees.folders(tmp_path / "tree", NAMES)
+    (tmp_path / "tree" / "pdu").mkdir()
+    head = "# gpu    pwr  gtemp\n# Idx      W      C\n"  # `nvidia-smi dmon -s p` without -o T
+    (tmp_path / "tree" / "pdu" / "dmon.log").write_text(head + "    0     40     35\n    0    140     36\n")
+    imported(tmp_path / "tree")
+    assert "dmon.log has no dates: declare options: {start: ...} under power.logs" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import numpy as np
 from .merits.texts import SAMPLES as MERITS
 from .power.test_cpu import LIKWID, PERF, PERF_TABLE, POWERSTAT, TURBO
 from .power.test_devices import BARE, POWER, T0, WT, xml
-from .power.test_dmon import PROMETHEUS, SMI, TELEGRAF
+from .power.test_dmon import PROMETHEUS, SCAPHANDRE, SMI, SMI_LISTS, TELEGRAF
 from .power.test_ipmi import FREE, block
 from .power.test_node import EACCT, GEOPM
 from .test_caliper import PROFILE as CALIPER
@@ -59,6 +59,8 @@ _TEXTS = {
         for i, w in enumerate((164, 165))
     ),
     "gpu_dmon": SMI,
+    "nvidia_text": SMI_LISTS,
+    "scaphandre": SCAPHANDRE,
     "prometheus": PROMETHEUS,
     "telegraf": TELEGRAF,
     "perf": PERF,

@@ -293,7 +293,7 @@ def test_formats__a_row_fills_in_what_it_does_not_say() -> None:
     assert Format(engine="log", tool="Log").application == ""
     engines = [row.engine for row in readers.rows()]
     assert engines == list(readers.ENGINES)
-    assert len(set(engines)) == 78
+    assert len(set(engines)) == 80
 
 
 def folder(at: Path) -> Path:

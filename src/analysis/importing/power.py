@@ -13,6 +13,7 @@ from analysis.importing.groups import Grouping
 
 _COVERED = 0.9  # of a run; a log that starts with the job may lack the first reading
 _HOUR = 3600.0
+_DATED = 24 * 366 * _HOUR  # s since 1970, from which logs without a date count
 _ZONES = tuple(sign * hours for hours in range(1, 15) for sign in (1, -1))
 _REMEDY = "name the nodes that its meters feed under power.logs in the campaign's file (docs/power.md)"
 
@@ -67,6 +68,8 @@ def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) 
     """Say of a log which runs it covers, and find which nodes its meters feed."""
     if isnan(source.facts["first"]):
         return CampaignLog(source, text="has no reading with a time")
+    if source.facts["first"] < _DATED:
+        return CampaignLog(source, text="has no dates: declare options: {start: ...} under power.logs")
     if not dated:
         return CampaignLog(source, text=f"no run has a start and an end; {_REMEDY}")
     if not covered:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis import readers
@@ -27,6 +29,73 @@ GPU 1     0.000        58.123
 GPU 0     0.998        200.000
 GPU 1     0.998        N/A
 """
+# nvidia-smi's table and `nvidia-smi -q -d POWER`, as drivers of 2022 and 2023 print them.
+TABLE = """\
+{stamp}
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 515.65.01    Driver Version: 515.65.01    CUDA Version: 11.7     |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|                               |                      |               MIG M. |
+|===============================+======================+======================|
+|   0  NVIDIA A100-SXM...  On   | 00000000:07:00.0 Off |                    0 |
+| N/A   30C    P0    {a}W / 400W |      0MiB / 40960MiB |      0%      Default |
+|                               |                      |             Disabled |
++-------------------------------+----------------------+----------------------+
+|   1  NVIDIA A100-SXM...  On   | 00000000:0F:00.0 Off |                    0 |
+| N/A   30C    P0    N/A /  N/A |      0MiB / 40960MiB |      0%      Default |
+|                               |                      |             Disabled |
++-------------------------------+----------------------+----------------------+
+
++-----------------------------------------------------------------------------+
+| Processes:                                                                  |
+|  GPU   GI   CI        PID   Type   Process name                  GPU Memory |
+|=============================================================================|
+|    0   N/A  N/A      4711      C   ./lmp                          421MiB    |
++-----------------------------------------------------------------------------+
+"""
+QUERY = """\
+
+==============NVSMI LOG==============
+
+Timestamp                                 : {s}
+Driver Version                            : 545.23.08
+CUDA Version                              : 12.3
+
+Attached GPUs                             : 1
+GPU 00000000:07:00.0
+    GPU Power Readings
+        Power Draw                        : {a} W
+        Current Power Limit               : 400.00 W
+        Requested Power Limit             : 400.00 W
+    Power Samples
+        Duration                          : 2.37 sec
+        Number of Samples                 : 119
+        Max                               : 62.85 W
+    GPU Memory Power Readings
+        Power Draw                        : 11.00 W
+    Module Power Readings
+        Power Draw                        : N/A
+
+"""
+STAMPS = ("Sun Mar  1 10:00:00 2026", "Sun Mar  1 10:00:05 2026")
+SMI_TABLES = "".join(TABLE.format(stamp=one, a=watts) for one, watts in zip(STAMPS, (52, 310), strict=True))
+SMI_LISTS = "".join(QUERY.format(s=one, a=watts) for one, watts in zip(STAMPS, (52.15, 310.5), strict=True))
+SCAPHANDRE = "".join(
+    json.dumps(
+        {
+            "host": {"consumption": 1.91e8, "timestamp": 1772359200.5 + 2 * at},
+            "consumers": [{"exe": "lmp", "pid": 4711, "consumption": 1.2e8, "timestamp": 1772359200.5}],
+            "sockets": [
+                {"id": k, "consumption": 9.5e7 + k * 1e6, "domains": [], "timestamp": 1772359200.5 + 2 * at}
+                for k in (0, 1)
+            ],
+        }
+    )
+    + "\n"
+    for at in (0, 1)
+)
 PROMETHEUS = json.dumps(
     {
         "status": "success",
@@ -95,3 +164,33 @@ def test_prometheus__counters_in_mj_and_mixed_series() -> None:
 def test_telegraf__line_that_is_cut_is_named() -> None:
     ds = readers.parse((TELEGRAF + "nvidia_smi,host=n1,ind\n").encode(), "f")
     assert (ds.complete, ds.warnings) == (False, ["f:5: no line in the protocol; the line is not used"])
+
+
+@pytest.mark.parametrize(
+    ("text", "meters", "watts"),
+    [
+        (SMI_TABLES, ["0", "1"], [[52.0, 310.0], [None, None]]),
+        (SMI_LISTS, ["00000000:07:00.0"], [[52.15, 310.5]]),  # neither the memory's power nor the module's
+        (
+            SMI_LISTS.replace("    Power Draw", "    Average Power Draw"),
+            ["00000000:07:00.0"],
+            [[52.15, 310.5]],
+        ),
+        (SCAPHANDRE, ["socket0", "socket1"], [[95.0, 95.0], [96.0, 96.0]]),
+    ],
+)
+def test_loops__give_each_reading_its_time(text: str, meters: list[str], watts: list[Any]) -> None:
+    ds = readers.parse(text.encode(), "x.log")
+    assert [str(one) for one in ds["meter"].values] == meters
+    found = ds["power"].values.tolist()
+    assert [[None if one != one else one for one in row] for row in found] == watts
+    seconds = (ds["time"].values[-1] - ds["time"].values[0]) / np.timedelta64(1, "s")
+    assert seconds == (2.0 if text == SCAPHANDRE else 5.0)
+
+
+def test_loops__a_single_table_is_no_log() -> None:
+    """A job prints it to show its GPUs; with what follows, it is the output of that."""
+    with pytest.raises(ReadError, match="has no known format"):
+        readers.parse(TABLE.format(stamp=STAMPS[0], a=52).encode(), "job.out")
+    with pytest.raises(ReadError, match="the reading has no time"):
+        readers.parse(SMI_TABLES.replace("Sun Mar  1", "").encode(), "x.log")

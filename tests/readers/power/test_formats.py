@@ -26,7 +26,7 @@ def test_formats__each_is_under_80_lines(name):
 
 def test_formats__a_file_is_all_that_registers():
     assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__"} == set(FORMATS)
-    assert len(FORMATS) == 26
+    assert len(FORMATS) == 28
     engine = engines.turbostat
     assert (engine.engine, engine.description) == ("turbostat", readers.reader("turbostat").__doc__[:-1])
     assert engines.turbostat is engine

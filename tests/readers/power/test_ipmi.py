@@ -140,3 +140,30 @@ Tue Jul 11 14:22:41 CEST 2023
     ds = ipmitool.parse((winter + block).encode())
     own = ["2023-01-10T12:22:41", "2023-07-11T12:22:41"]
     assert ds["time"].values.astype("M8[s]").astype(str).tolist() == own
+
+
+# `ipmitool sdr`, `sdr elist` and `sensor`, of a loop that prints the date before each.
+SENSORS = (
+    "PS1 Input Power  | 120 Watts         | ok\nPwr Consumption  | {} Watts         | ok\n",
+    "Inlet Temp       | 04h | ok  |  7.1 | 23 degrees C\nPwr Consumption  | 77h | ok  |  7.1 | {} Watts\n",
+    "CPU Usage        | 0.000      | percent    | ok    | na        | na\n"
+    "Pwr Consumption  | {}.000    | Watts      | ok    | na        | na\n",
+)
+
+
+@pytest.mark.parametrize("text", SENSORS)
+def test_ipmitool__sensors_in_a_loop(text):
+    log = f"2026-03-01T10:00:00Z\n{text.format(230)}2026-03-01T10:00:05Z\n{text.format(235)}".encode()
+    assert ipmitool.sniff(log, "x")
+    ds = ipmitool.parse(log)
+    power = dict(zip(ds["meter"].values.tolist(), ds["power"].values.tolist(), strict=True))
+    assert power.pop("Pwr Consumption") == [230, 235]
+    assert ds.attrs["apart"] == [*power]  # a supply is a part of what the node takes
+    assert seconds(ds) == ["10:00:00", "10:00:05"]
+    assert not ipmitool.sniff(text.format(230).encode(), "x")  # once, it is no log
+
+
+def test_ipmitool__sensors_with_the_time_before_them():
+    log = "1772359200 Pwr Consumption  | 230 Watts  | ok\n1772359205 Pwr Consumption  | 235 Watts  | ok\n"
+    assert ipmitool.sniff(log.encode(), "x")
+    assert seconds(ipmitool.parse(log.encode())) == ["10:00:00", "10:00:05"]

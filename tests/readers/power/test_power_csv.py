@@ -332,3 +332,14 @@ def test_power_csv__grafana_names_columns_after_nodes_and_writes_units_into_cell
     assert ds["power"].values.tolist() == [[350.0, 1350.0], [342.0, 343.0]]
     other = table.replace("342 W", "42 °C")
     assert readers.engines_of(other.encode(), "panel.csv") == []
+
+
+def test_power_csv__grafana_s_series_are_powers_where_their_names_say_so():
+    rows = [(name, second, 300 + second) for name in "ab" for second in (0, 5)]
+    log = '"Series";"Time";"Value"\n' + "".join(
+        f'"node_power_watt{{instance={name}}}";"2026-03-01T10:00:0{second}+00:00";{watts}\n'
+        for name, second, watts in rows
+    )
+    assert power_csv.sniff(log.encode(), "g.csv")
+    assert list(table(parse(log)).values()) == [[300.0, 305.0], [300.0, 305.0]]
+    assert not power_csv.sniff(log.replace("node_power_watt", "node_load").encode(), "g.csv")

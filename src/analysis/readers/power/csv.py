@@ -130,7 +130,7 @@ def _value(
     """Return a cell in W or J; None for a row of another quantity, NaN for a blank or bad cell."""
     value, unit = cell
     factor = units.joules if layout.counter else units.watts
-    printed = of_heading(printed) if layout.metric else printed
+    printed = of_heading(printed.partition("{")[0]) if layout.metric else printed  # before labels
     unit = unit or printed
     if unit == "?":
         log.faults.note(line, "a cell that is no number", "the reading is left blank")

@@ -69,7 +69,7 @@ class Headings:
         r"|^(gpu|card)([ _.-]?(index|idx|id|no|num|number|uuid|name|device))?$|^(index|uuid)$"
     )
     unit: str = r"^units?$"
-    metric: str = r"^(metric|quantity|measurement|parameter)([ _]?(id|name))?$"
+    metric: str = r"^(metric|quantity|measurement|parameter|series)([ _]?(id|name))?$"
     unit_default: str = ""
     # Whether columns without such a heading are powers if the first row's cells are, as in Grafana's CSV.
     by_cells: bool = False

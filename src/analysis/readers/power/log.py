@@ -43,6 +43,8 @@ _OVERLAPPING: dict[str, tuple[str, ...]] = {
     "powercap": (r"(?<![^\W_])(core|uncore|psys)(?![^\W\d_])", r"^intel-rapl(-mmio)?:\d+:\d+$"),
     "Cray pm_counters": (r"(^|/)(cpu|memory|accel\d*)$",),
     "GEOPM": ("/board$",),
+    # Parts of a node, and its supplies where a sensor is of all of it.
+    "ipmitool": (r"(?i)cpu|mem|dimm|gpu|fan|hdd|pci", r"(?i)out", r"(?i)^ps|psu|supply"),
     # Parts of a system; resources within others; a supply's output, its consumption, its input.
     "Redfish": (
         r"(?i)\b(cpu|memory|fan|storage|gpu|fpga)\b.*\bsub-?system|(^|[/ ])Total(?!Power)\w+Power$",

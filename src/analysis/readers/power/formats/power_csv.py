@@ -1,11 +1,14 @@
 """Any CSV with time and power: rack PDUs, SNMP polls, home-made loggers; columns found or declared."""
 
+import math
+
 import numpy as np
 
+from analysis.base import units
 from analysis.base.errors import ReadError
 from analysis.readers.power import csv
 from analysis.readers.power.clock import Stamps
-from analysis.readers.power.headings import Headings, find, split
+from analysis.readers.power.headings import Headings, find, of_heading, split
 from analysis.readers.power.log import NAT, MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
@@ -26,7 +29,11 @@ def sniff(head: bytes, name: str) -> bool:
     except ReadError:
         return False
     clocks = [Stamps(MeterLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
-    rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
+    rows = [split(line, layout.delimiter) for line in lines[layout.header :] if line.strip()]
+    if layout.metric and layout.names[layout.unit].lower() == "series":  # Grafana's, of whatever quantity
+        series = [row[layout.unit].partition("{")[0] for row in rows if len(row) > layout.unit]
+        if all(math.isnan(units.watts(of_heading(name))) for name in series):
+            return False
     stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)]
     seconds = csv.elapsed(layout, stamps) if len(stamps) > 1 else None
     if seconds is not None and (np.diff(seconds) >= 0).all() and seconds[-1] > seconds[0]:
