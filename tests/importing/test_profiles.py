@@ -139,6 +139,23 @@ def test_profiles__names_that_mpip_made_state_nothing(tmp_path: Path) -> None:
         )
 
 
+def test_profiles__of_two_executions_none_is_that_of_the_only_output(tmp_path: Path) -> None:
+    """A folder in which a program ran twice, and the second overwrote the output of the first."""
+    (run,) = trees.PROFILES.glob("osu-alltoall-n8-mpip")
+    (report,) = run.glob("*.mpiP")
+    trees.put(report, tmp_path / report.name)
+    (tmp_path / "stdout.txt").write_text((run / "stdout.txt").read_text())
+    assert [len(names) for names in files_of(planned(tmp_path)).values()] == [1]
+
+    later = report.read_text().replace("23:38:4", "23:49:0")
+    (tmp_path / report.name.replace("20456", "20611")).write_text(later)
+
+    plan = planned(tmp_path)
+    assert files_of(plan) == {"stdout.txt": []}
+    assert [draft.value("start") for draft in plan.runs] == [None]
+    assert {why.partition(";")[0] for why in plan.unplaced.values()} == {"is a profile of one of several executions"}
+
+
 def test_profiles__what_the_program_of_a_profile_printed_goes_with_it(tmp_path: Path) -> None:
     (file,) = LULESH[0].glob("*.ipm.xml")
     trees.put(file, tmp_path / "one" / file.name)

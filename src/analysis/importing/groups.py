@@ -71,6 +71,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
             _attach(source, index, out)
     _add_runs_without_result([one for one in known if one.name not in banners], out, index)
     _attach_by_banner(known, banners, out)
+    _part_profiles(out)
     for run in out.runs:
         run.job = run.job or run.main.job or next((one.job for one in run.files if one.job), "")
     counts = Counter(run.job for run in out.runs)
@@ -373,6 +374,21 @@ def _attach_by_banner(
             run.files.append(source)
         else:
             out.unplaced[source.name] = out.unplaced[banner.name]
+
+
+def _part_profiles(out: Grouping) -> None:
+    """Take from a result the profiles of a tool that began at several times: it is of one execution."""
+    for run in (one for one in out.runs if one.part):
+        began: dict[str, dict[int, float]] = defaultdict(dict)
+        for at, one in enumerate(run.files):
+            when = one.facts.get("profile_start", one.facts.get("profile_clock"))
+            if one.role == "profile" and when is not None:
+                began[str(one.facts.get("profiler"))][at] = when
+        several = {at for each in began.values() if len({*each.values()}) > 1 for at in each}
+        for at in several:
+            why = f"is a profile of one of several executions; no file says which is that of {run.main.name}"
+            out.unplaced[run.files[at].name] = why
+        run.files = [one for at, one in enumerate(run.files) if at not in several]
 
 
 def _belongs(source: Observation, run: RunFiles) -> bool:
