@@ -71,7 +71,12 @@ def test_doubtful__a_result_of_a_file_has_the_place_of_its_neighbours(
     of_file = [*files, *"ccc"]
     found = doubtful(
         [
-            replace(one, figures={0: figure}, origins={"interconnect": where}, source=file)
+            replace(
+                one,
+                figures={0: figure},
+                origins={"interconnect": where.replace("mx", one.row["interconnect"])},
+                source=file,
+            )
             for one, figure, file in zip(made, figures, of_file, strict=True)
         ]
     )
@@ -103,3 +108,18 @@ def test_labelled_run__knows_where_an_imported_run_lay() -> None:
     assert (one.source, one.is_of_place("cluster"), one.is_printed("cluster")) == ("ab", True, False)
     whole = {"imported": {"files": [{"sha256": "ab"}], "factors": {}}}
     assert LabelledRun.of(row, extra=whole).source == ""
+
+
+def test_doubtful__one_word_of_paths_is_one_level() -> None:
+    """Records of a whole folder `eth-n2` say InfiniBand, those of `eth-n1` Ethernet: both had it of `eth`."""
+    links = ["ethernet"] * 4 + ["ib-hdr100"] * 3
+    found = [
+        replace(run, origins={"interconnect": "path: eth", "tuning": "path: eth"})
+        for run in runs("", *({"interconnect": link, "tuning": link} for link in links))
+    ]
+    said = list(doubtful(found))
+    assert [fault.source for fault in said] == ["r4/run.json", "r5/run.json", "r6/run.json"]
+    assert (
+        said[0].found == "says interconnect 'ib-hdr100', of 'eth' in its path, which is ethernet in 4 others"
+    )
+    assert not list(doubtful(found[:4]))

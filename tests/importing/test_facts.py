@@ -817,3 +817,31 @@ def test_import__what_outputs_print_of_the_settings_tells_runs_apart(
         ("kripke", "--layout=DGZ"): 2, ("kripke", "--layout=GZD"): 1,
         ("osu", "buffers=host"): 1, ("osu", "buffers=CUDA DEVICE-DEVICE"): 2,
     }  # fmt: skip
+
+
+def test_verify__two_jobs_on_one_node_at_a_time_are_noted(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Eleven jobs of LSF on days of their own, and one on the node and at the time of another."""
+    (tmp_path / "tree").mkdir()
+    for at, day in enumerate((*range(1, 12), 4)):
+        text = lsf(480 + at, ("cn056",), day=day) + log(9.5 + at / 100)
+        (tmp_path / "tree" / f"lj-{480 + at}.out").write_text(text)
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--yes"]) == 0
+    assert cli.main(["verify", "mine"]) == 0
+    said = [
+        line for line in capsys.readouterr().err.splitlines() if "ran on cn056 while the job of run" in line
+    ]
+    assert [line.partition("/run.json")[0].rpartition("/")[2] for line in said] == ["lj-491"]
+
+
+def test_verify__a_record_with_another_problem_than_its_output_does_not_count(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "hpl.out").write_text(hpl(20000, 2, 4, 10.5))
+    imported(tmp_path / "tree")
+    (path,) = (project / "data/raw/mine/runs").glob("*/run.json")
+    path.write_text(path.read_text().replace("N=20000", "N=40000"))
+    assert cli.main(["verify", "--write", "--force", "mine"]) == 1
+    assert "its result says N 20000, its record 40000" in capsys.readouterr().err

@@ -153,7 +153,9 @@ def test_profiles__of_two_executions_none_is_that_of_the_only_output(tmp_path: P
     plan = planned(tmp_path)
     assert files_of(plan) == {"stdout.txt": []}
     assert [draft.value("start") for draft in plan.runs] == [None]
-    assert {why.partition(";")[0] for why in plan.unplaced.values()} == {"is a profile of one of several executions"}
+    assert {why.partition(";")[0] for why in plan.unplaced.values()} == {
+        "is a profile of one of several executions"
+    }
 
 
 def test_profiles__what_the_program_of_a_profile_printed_goes_with_it(tmp_path: Path) -> None:

@@ -16,11 +16,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis import readers
 from analysis.base import shell, slurm
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import accounts, arithmetic
 from analysis.schema.applications import Application
+from analysis.schema.stated import IMPORTED, section
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
 _SLACK = 60.0  # s
@@ -64,6 +66,7 @@ def contradictions(
     ranks = stated(result, "ranks")
     grid = sorted(set(map(int, result.variables["local_size"].values))) if "local_size" in result else []
     yield from _of_counts(row, result, ranks, grid)
+    yield from _of_problem(row, result, str(section(extra, IMPORTED, "factors").get("problem")))
     yield from _of_case(row, application, result, grid)
     yield from _of_times(row, result, source)
     yield from _of_launch(row, counted=ranks > 0 or profile is not None)
@@ -90,6 +93,15 @@ def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Ite
         yield f"its result has {gpus} GPUs, its record {row['gpus']}"
     if grid and row["local_size"] > 0 and grid != [row["local_size"]]:
         yield f"its result has a local grid of {grid}, its record of {row['local_size']}"
+
+
+def _of_problem(row: Row, result: xr.Dataset, origin: str) -> Iterator[str]:
+    """Compare the numbers of the problem that an import took from the output with those that it has."""
+    texts = (readers.problem(result), str(row["problem"])) if origin == "output" else ()
+    printed = [dict(re.findall(r"(?<!\S)(\w+)=([\d.]+)(?!\S)", text)) for text in texts]
+    for what, said in printed[1].items() if printed else ():
+        if (own := printed[0].get(what, said)) != said:
+            yield f"its result says {what} {own}, its record {said}"
 
 
 def stated(result: xr.Dataset, name: str) -> int:

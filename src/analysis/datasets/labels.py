@@ -27,6 +27,7 @@ FACTORS = tuple(
     name for name, one in registry.declared("runs").items() if one.coordinate and name not in _OWN
 )
 _UNKNOWN = ("", "-1")  # levels, as text
+_JOINED = ("case", "tuning", "build")  # of several words, or of a path and a file
 _COUNTS = ("nodes", "ranks", "ranks_per_node")
 # A cell of fewer runs has no scatter of its own, and a command of fewer no usage.
 _FEWEST = 3
@@ -89,7 +90,7 @@ class LabelledRun:
 def doubtful(runs: Sequence[LabelledRun]) -> Iterator[Fault]:
     """Yield a fault for each run whose launch line or figures are those of a level that is not its own."""
     found: dict[str, str] = {}
-    for name, what in (*_by_command(runs), *_by_figures(runs)):
+    for name, what in (*_by_command(runs), *_by_path(runs), *_by_figures(runs)):
         found.setdefault(name, what)
     for name, what in found.items():
         yield Fault(f"{name}/run.json", 0, what, "is its record of another run? it counts as it says")
@@ -118,6 +119,24 @@ def _by_command(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
                 if not odd.is_of_place(factor) and not odd.is_printed(factor):
                     what = f"says {factor} {own!r}; all {many} other runs with its command say {other}"
                     yield odd.name, what
+
+
+def _by_path(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
+    """Find imported runs with another level than most that have it of the same word of their path."""
+    words: dict[tuple[int, str], list[LabelledRun]] = defaultdict(list)
+    for one in runs:
+        for at, factor in enumerate(FACTORS):
+            if one.is_of_place(factor) and factor not in _JOINED:
+                words[at, one.origins[factor]].append(one)
+    for (at, origin), same in words.items():
+        (usual, many), *_ = Counter(one.labels[at] for one in same).most_common(1)
+        for one in same:
+            if (own := one.labels[at]) != usual:
+                word = origin.partition(": ")[2]
+                what = (
+                    f"says {FACTORS[at]} {own!r}, of {word!r} in its path, which is {usual} in {many} others"
+                )
+                yield one.name, what
 
 
 def _is_given(count: str, command: str) -> bool:

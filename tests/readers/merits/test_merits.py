@@ -207,7 +207,7 @@ def test_hpl__several_results_are_kept_the_largest_speaks_and_a_failure_is_said(
     failed = read("hpl", text + slower + texts.HPL_CHECK.format(word="FAILED") + texts.HPL_END)
     assert failed.check.values.tolist() == ["passed", "passed", "failed", "failed"]
     assert (failed.complete, bool(failed.valid)) == (True, False)
-    assert failed.warnings[0] == "f:26: HPL says that the check of 1 result(s) failed; do not use the run"
+    assert failed.warnings[0] == "f:22: HPL says that the check of 1 result(s) failed; do not use the run"
 
 
 def test_hpl__second_run_in_one_file_is_cut() -> None:
@@ -877,3 +877,15 @@ def test_kripke__a_quadrature_of_gauss_and_legendre_has_its_directions() -> None
         "Dummy S2 with 96 points", "Gauss-Legendre, 4 polar, 12 azimuthal (48 points)"
     )
     assert "directions=48" in readers.problem(read("kripke", text))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "whole"), [("10.50", "5.0800e+02", True), ("7.00", "7.6200e+02", False)]
+)
+def test_hpl__its_time_is_that_from_its_start_to_its_end(seconds: str, rate: str, whole: bool) -> None:
+    """A rate was made higher together with its time; HPL prints ten seconds from its start to its end."""
+    text = texts.HPL_HEAD + texts.HPL_TABLE + texts.HPL_ROW + texts.HPL_CLOCK
+    text += texts.HPL_CHECK.format(word="PASSED") + texts.HPL_END
+    ds = read("hpl", text.replace("10.50", seconds).replace("5.0800e+02", rate))
+    found = "f:16: 7.00 s, from its start to its end 10 s; a number is damaged: get the output again"
+    assert ds.warnings == ([] if whole else [found])

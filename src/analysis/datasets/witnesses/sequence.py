@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.base.errors import Fault
 from analysis.base.files import attempted
+from analysis.base.slurm import listed as slurm_nodes
 from analysis.base.slurm import terminal
 from analysis.datasets.witnesses.accounts import shared_by, waits, wrong_clocks
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
@@ -374,6 +375,25 @@ def unnamed_partners(case: Hearing) -> Iterator[Fault]:
         for run in crowded:
             what = "says that one job ran at once; another of its cluster overlaps it"
             yield case.of_run(run, what, "correct concurrent_jobs, or start and end", key="concurrent_jobs")
+
+
+@witness("nodes of imported jobs", "those of jobs at that time", grave=False)
+def shared_nodes(case: Hearing) -> Iterator[Fault]:
+    """Find imported jobs that had a node while another job of the campaign ran there, where few did."""
+    of_node: dict[tuple[str, str], list[Testimony]] = defaultdict(list)
+    runs = [run for run in case.ended if IMPORTED in run.extra and run.dated and run.job]
+    for run in sorted(runs, key=lambda one: _seconds(one.row["start"])):
+        for node in slurm_nodes(str(run.row["node_list"])):
+            of_node[str(run.row["cluster"]), node].append(run)
+    found: dict[str, tuple[Testimony, str, Testimony]] = {}
+    for (_, node), users in of_node.items():
+        for other, run in pairwise(users):
+            both = _seconds(other.row["end"]) - _seconds(run.row["start"])
+            if other.job != run.job and both > 2 * _BLUR:
+                found[run.name] = run, node, other
+    for run, node, other in found.values() if len(found) <= (1 - _RULE) * len(runs) + 1 else ():
+        what = f"ran on {node} while the job of run {other.name} did"
+        yield case.of_run(run, what, "one of the two has wrong times or nodes, or each took the other's time")
 
 
 @witness("exit code of a run", "its result")

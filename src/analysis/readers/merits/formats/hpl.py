@@ -1,6 +1,10 @@
 """HPL (High-Performance Linpack), also NVIDIA's and Intel's: a row of the table for each result."""
 
 import math
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 
 from analysis.readers.merits.output import Output, TextFormat, agree
 from analysis.readers.text import integer, number
@@ -11,6 +15,7 @@ _ROW = (
     r"(?: +\( *(?P<each>\S+?) *\))? *$"
 )
 _CHECK = r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. (?P<word>PASSED|FAILED) *$"
+_CLOCK = r"^HPL_pdgesv\(\) (?P<what>start|end) time +\w+ +(?P<time>\w+ +\d+ +[\d:]+ +\d{4})"
 _FINISHED = r"^\s*(?P<tests>\d+) tests completed and "
 _PROBLEM = ("N", "NB", "P", "Q", "variant")
 
@@ -36,6 +41,7 @@ def _finish(output: Output) -> None:
         output.add("Gflops", row["rate"], "Gflop/s", line, result=result, problem=case)
         output.add("Time", row["time"], "s", line, result=result, problem=case)
     lines = [line for line, _ in rows]
+    _compare_clocks(output, rows)
     for line, check in output.find(_CHECK):
         at = sum(start < line for start in lines) - 1
         if at >= 0:
@@ -53,6 +59,18 @@ def _finish(output: Output) -> None:
     for name in _PROBLEM:
         values = dict.fromkeys(problem[name] for problem in problems)
         output.facts[name] = ",".join(values) if len(values) == 1 or name in ("N", "NB") else ""
+
+
+def _compare_clocks(output: Output, rows: Sequence[tuple[int, re.Match[str]]]) -> None:
+    """Compare each time with the start and the end that HPL prints below it, in whole seconds."""
+    clocks = [*output.find(_CLOCK)]
+    for (line, row), (behind, _) in zip(rows, [*rows[1:], (math.inf, None)], strict=False):
+        own = {found["what"]: found["time"] for at, found in clocks if line < at < behind}
+        with suppress(ValueError, KeyError):
+            start, end = (datetime.strptime(own[what], "%b %d %H:%M:%S %Y") for what in ("start", "end"))
+            passed, took = (end - start).total_seconds(), float(row["time"])
+            found = f"{row['time']} s, from its start to its end {passed:.0f} s"
+            output.verify(line, not abs(passed - took) > 2 + 0.005 * took, found)
 
 
 FORMAT = TextFormat(
