@@ -63,6 +63,8 @@ def test_list__every_kind_has_names_and_titles(
         (["list", "campigns"], "is 'campaigns' meant?"),
         (["findings", "x", "--topci", "y"], "is '--topic' meant?"),
         (["list", "reports", "--topic", "y"], "--topic is an option of verdicts, findings, claim"),
+        (["import", "x", "--as", "y", "--dry-run"], "unknown option --dry-run; see benchbook import --help"),
+        (["new-campaign", "x", "--repeats", "0"], "--repeats: '0' is not a whole number from 1 to 1,000,000"),
         (["import", "x", "--as", "y", "--set", "a=1", "b=2"], "repeat it, as in --set a=1 --set b=2"),
         (
             ["verdicts", "--campaign", "vm-hpcg", "foo"],

@@ -198,6 +198,16 @@ def test_import__a_word_that_is_no_factor_is_named(
     assert capsys.readouterr().err == "--pattern: 'x' is no factor; write {} for a part to ignore\n"
 
 
+def test_import__a_pattern_of_no_path_is_one_line(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trees.folders(tmp_path / "tree", trees.good()[:5], sacct=False)
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{mpi}/x"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ":0: is not of the pattern '{mpi}/x'; " in line
+    assert line.endswith("(4 more files have the same fault)")
+
+
 def test_import__a_path_that_its_output_contradicts_costs_its_run(
     tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

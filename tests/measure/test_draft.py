@@ -47,6 +47,17 @@ def test_plan__writes_what_would_test_a_claim(place: Path, capsys: pytest.Captur
     assert "exists already; remove or rename it" in capsys.readouterr().err
 
 
+def test_plan__a_claim_without_an_application_is_told_to_name_it(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = place / "config" / "claims" / "lsdyna2014.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(one for one in lines if not one.startswith("    application:")), encoding="utf-8")
+    assert main(["plan", "--claim", LINKS]) == 1
+    said = f"--claim: claim '{LINKS}' names no application; add it under its `select`, as in"
+    assert capsys.readouterr().err.startswith(said)
+
+
 def test_plan__spells_a_case_as_the_application_does(place: Path) -> None:
     assert main(["plan", "--claim", "hpcg2014-size-135pct-over-104"]) == 0
     path = place / "config" / "campaigns" / "hpcg2014-size-135pct-over-104.yaml"

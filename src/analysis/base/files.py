@@ -305,7 +305,8 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 def remedy(error: OSError) -> str:
     """Say what helps against an error of the system, as the last part of a sentence."""
-    return _REMEDIES.get(error.errno or 0, "put it right")
+    other = "check the path" if isinstance(error, FileNotFoundError) else "put it right"
+    return _REMEDIES.get(error.errno or 0, other)
 
 
 def cause(error: OSError) -> str:

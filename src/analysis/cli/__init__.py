@@ -84,10 +84,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
-        wrong = _WRONG.search(message)
+        wrong, command = _WRONG.search(message), self._command()
         if wrong and wrong[3]:
             option = wrong[3].partition("=")[0]
-            options = [one for one in self._all_options() if one.startswith("--") and one != option]
+            options = [one for one in command._all_options() if one.startswith("--") and one != option]
             message = f"unknown option {option}{_nearest(option, options)}"
             if owners := self._with_option(option):
                 message = f"{option} is an option of {', '.join(owners)}"
@@ -103,7 +103,7 @@ class _Parser(argparse.ArgumentParser):
                 one.dest: f"{one.dest} ({', '.join(one.choices)})" for one in self._actions if one.choices
             }
             message = f"lacks {', '.join(named.get(one, one) for one in lacking)}"
-        self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(WRONG_USAGE, f"{command.prog}: {message}; see {command.prog} --help\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, and keep the words for what an error says of them."""
@@ -118,8 +118,7 @@ class _Parser(argparse.ArgumentParser):
     def _left_over(self, word: str) -> str:
         """Say what to do with a word that no argument takes: name its option, or repeat the last one."""
         word = next((one for one in self._given if one == word or one.startswith(f"{word} ")), word)
-        choices = next(self.commands()).choices
-        command = next(choices[name] for name in self._given if name in choices)
+        command = self._command()
         options = {one.option_strings[-1]: one for one in command._actions if one.option_strings}
         for name, one in options.items():
             if word in getattr(one, "completer", list)():
@@ -128,7 +127,7 @@ class _Parser(argparse.ArgumentParser):
         last = next((name for name in reversed(before) if name in options), "")
         if isinstance(options.get(last), argparse._AppendAction):
             return f"{word!r} has no option before it: repeat it, as in {last} {before[-1]} {last} {word}"
-        taken = ", ".join(one.metavar or one.dest for one in command._actions if not one.option_strings)
+        taken = ", ".join(str(one.metavar or one.dest) for one in command._actions if not one.option_strings)
         takes = f"takes {taken}" if taken else "takes options only"
         quotes = "" if " " in word else "; a name with spaces needs quotes"
         return f"{word!r} is one word too many: {command.prog} {takes}{quotes}"
@@ -137,6 +136,11 @@ class _Parser(argparse.ArgumentParser):
         """Return the commands that have an option."""
         commands = [pair for action in self.commands() for pair in action.choices.items()]
         return [name for name, one in commands if option in one._option_string_actions]
+
+    def _command(self) -> "_Parser":
+        """Return the parser of the command that was given, this one if none was."""
+        choices = {name: one for action in self.commands() for name, one in action.choices.items()}
+        return next((choices[name] for name in getattr(self, "_given", ()) if name in choices), self)
 
     def _all_options(self) -> list[str]:
         """Return the options of this parser and of its commands."""
@@ -384,8 +388,8 @@ def _new_campaign(command: Any) -> None:
         add(f"--{flag}", dest=name, action="append", metavar=flag.upper(), help=what)
     what = "a variable of the environment of all runs; may be repeated"
     add("--env", dest="environment", action="append", default=[], metavar="NAME=VALUE", help=what)
-    add("--repeats", type=int, default=6, metavar="N", help="of each run (default: 6)")
-    add("--minutes", type=int, default=60, metavar="N", help="time limit of a job (default: 60)")
+    add("--repeats", type=_count, default=6, metavar="N", help="of each run (default: 6)")
+    add("--minutes", type=_count, default=60, metavar="N", help="time limit of a job (default: 60)")
 
 
 def _campaigns(command: Any) -> None:

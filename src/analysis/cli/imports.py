@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base import project
-from analysis.base.errors import ConfigError
+from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import RECORD, read_json
 from analysis.base.words import counted
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE, pasteable
@@ -27,6 +27,7 @@ from analysis.provenance import manifest
 from analysis.schema.stated import IMPORTED
 
 _ROWS = 30  # runs, files and faults that are listed
+_ALIKE = 3  # other files with a fault, from which on one line says it
 _LEVELS = 8  # of a factor, on its line
 _WIDEST = 36  # characters of a cell
 
@@ -61,11 +62,12 @@ def import_folder(
         sys.stdout.flush()
     except BrokenPipeError:  # as of `| head`: what --yes asks for is still done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    for fault in plan.faults:
-        print(fault, file=sys.stderr)
+    _print_faults(plan.faults)
     printed = len(plan.faults)
     status = BAD_INPUT if plan.faults else FINE
     if not plan.new and not (plan.known and _is_cut_short(raw, declaration)):
+        if plan.faults:
+            return status
         if not plan.known and not (plan.placed and any(raw.glob(f"runs/*/{RECORD}"))):
             raise ConfigError.at(
                 folder, 0, "holds no output that a reader recognises", "docs/formats.md says what is read"
@@ -76,8 +78,7 @@ def import_folder(
     if not (yes or _confirm(plan)):
         return status
     made = write(plan, raw, declaration, applications)
-    for fault in plan.faults[printed:]:
-        print(fault, file=sys.stderr)
+    _print_faults(plan.faults[printed:])
     with redirect_stdout(sys.stderr if as_json else sys.stdout):  # the object is all of the output
         _print_written(plan, [path.relative_to(base) for path in made])
     return BAD_INPUT if plan.faults else FINE
@@ -154,6 +155,18 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
         "faults": [str(fault) for fault in plan.faults],
         "unplaced": plan.unplaced,
     }
+
+
+def _print_faults(faults: Sequence[Fault]) -> None:
+    """Print a line for each fault; of a fault of many files, as of a wrong --pattern, one line for all."""
+    alike: dict[tuple[str, str], list[Fault]] = {}
+    for one in faults:
+        alike.setdefault((one.found, one.remedy), []).append(one)
+    for first, *others in alike.values():
+        if len(others) < _ALIKE:
+            print(first, *others, sep="\n", file=sys.stderr)
+        else:
+            print(f"{first} ({len(others)} more files have the same fault)", file=sys.stderr)
 
 
 def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:

@@ -374,6 +374,9 @@ def _cases(claim: Claim, wanted: Needed, applications: Mapping[str, Application]
     """Find the application's case for each of the report's; refuse what cannot be a matrix."""
     if wanted.looked_up:
         raise ConfigError.at("--claim", 0, f"no run tests {claim.id!r}", f"it needs {wanted.line}")
+    if not wanted.application:
+        remedy = "add it under its `select`, as in `application: hpcg`"
+        raise ConfigError.at("--claim", 0, f"claim {claim.id!r} names no application", remedy)
     source = f"config/applications/{wanted.application}.yaml"
     application = applications.get(wanted.application)
     if application is None or application.launch is None:

@@ -1,6 +1,6 @@
 """MLPerf Inference: what LoadGen writes of a run, ``mlperf_log_summary.txt``.
 
-``mlperf_log_detail.txt`` has its settings and times, and its rates with fewer digits: no figure is of it.
+``mlperf_log_detail.txt`` has its settings and times, and its rates with fewer digits: it gives no figure.
 """
 
 from analysis.base.errors import ReadError
