@@ -428,3 +428,21 @@ def test_import__the_output_of_a_job_and_its_darshan_log_are_one_run(
         "stream", "4711", 1700000000.0, 1700000090.0,
     )  # fmt: skip
     assert [file["from"] for file in one["imported"]["files"]] == ["slurm-4711.out", "log.txt"]
+
+
+def test_import__a_case_that_reports_one_number_of_a_table_is_named_as_its_double(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ReFrame keeps the largest bandwidth of OSU's table: two tests, in a line."""
+    for test, best in (("Osu_bw_1", 10865.8), ("Osu_bw_2", 10596.3)):
+        folder = tmp_path / "tree" / "output" / test
+        folder.mkdir(parents=True)
+        rows = f"1  0.82\n1048576  {best:.2f}\n"
+        table = f"# OSU MPI Bandwidth Test v5.6.2\n# Size      Bandwidth (MB/s)\n{rows}"
+        (folder / f"rfm_{test}_job.out").write_text(table)
+        line = LATER_LOG.format("max_bandwidth", best).replace("StreamTest", test)
+        (folder / f"{test}.log").write_text(line)
+    imported(tmp_path / "tree")
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert note.startswith("note: output/Osu_bw_1/rfm_Osu_bw_1_job.out and 1 more: figures of cases of ")
+    assert note.endswith("which report one number of their tables; each counts as two: import one of the two")

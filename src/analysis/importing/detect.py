@@ -246,7 +246,7 @@ def _states_a_run(data: bytes, source: Observation) -> bool:
     if any(part.rows or part.content for part in source.parts):
         return True
     names = data.startswith(b"#!") or source.file.path.suffix.lower() == ".json"
-    facts = any(part.facts.keys() - {"figures"} for part in source.parts)
+    facts = any(part.facts.keys() - {"figures", "extremes"} for part in source.parts)
     return not names and (facts or bool(source.job))
 
 

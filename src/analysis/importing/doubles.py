@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from analysis import readers
 from analysis.base.files import plain_name
@@ -181,6 +182,15 @@ def _values(part: ResultPart | None, digits: int = 3) -> set[float]:
     """Return the figures of a result with so many digits or more: shorter ones agree by chance."""
     numbers = [*part.facts.get("figures", {}).values()] if part else []
     numbers += [row[1] for row in part.rows if isinstance(row, tuple) and len(row) > 1] if part else []
+    return _long(numbers, digits)
+
+
+def _ends(part: ResultPart, digits: int) -> set[float]:
+    """Return the ends of the columns of a table, as of OSU and IMB: a case may report one."""
+    return _long(part.facts.get("extremes", []), digits)
+
+
+def _long(numbers: Iterable[Any], digits: int) -> set[float]:
     return {one for one in numbers if isinstance(one, float) and float(f"{one:.{digits - 1}g}") != one}
 
 
@@ -197,9 +207,9 @@ def _attach(case: RunFiles, parts: Sequence[RunFiles]) -> None:
 
 
 def _joined(found: Sequence[tuple[RunFiles, Sequence[RunFiles]]]) -> Iterator[str]:
-    for name in sorted({case.main.name for case, _ in found}):
-        names = [parts[0].main.name for case, parts in found if case.main.name == name]
-        yield f"{_first(names)}: what cases of {name} report; each is one run with its case"
+    if found:
+        outputs, cases = zip(*((parts[0].main.name, case.main.name) for case, parts in found), strict=True)
+        yield f"{_first(outputs)}: what cases of {_first(cases)} report; each is one run with its case"
 
 
 def _suspected(runs: Sequence[RunFiles]) -> Iterator[str]:
@@ -208,14 +218,17 @@ def _suspected(runs: Sequence[RunFiles]) -> Iterator[str]:
     for run in runs:
         if run.part and run.part.content:
             having |= dict.fromkeys(_values(run.part, 4), run.main.name)
-    names: dict[str, dict[str, None]] = defaultdict(dict)
-    for run in runs if having else ():
-        if run.part and not run.part.content and (shared := _values(run.part, 4) & having.keys()):
-            names[having[min(shared)]][run.main.name] = None
-    for document, outputs in sorted(names.items()):
-        found = f"figures of cases of {document}, but neither a job nor a folder says that they are one run"
-        yield f"{_first([*outputs])}: {found}; each counts as two: import one of the two"
+    apart = "but neither a job nor a folder says that they are one run"
+    for why, own in ((apart, _values), ("which report one number of their tables", _ends)):
+        names: dict[str, str] = {}
+        for run in runs if having else ():
+            if run.part and not run.part.content and (shared := own(run.part, 4) & having.keys()):
+                names.setdefault(run.main.name, having[min(shared)])
+        if names:
+            found = f"figures of cases of {_first([*names.values()])}, {why}; each counts as two"
+            yield f"{_first([*names])}: {found}: import one of the two"
 
 
 def _first(names: Sequence[str]) -> str:
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+    more = len({*names}) - 1
+    return f"{names[0]} and {more} more" if more else names[0]

@@ -61,6 +61,10 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
             facts[name] = seconds(ds[moment].values)
     facts |= _of_log(ds.attrs) if engine == "darshan" else {}
     facts["figures"] = _figures(ds)
+    if ds.attrs["kind"] != "merits":  # which of a table a document may report
+        columns = [ds[name].values for name in ds.data_vars if ds[name].dims and ds[name].dtype == "f8"]
+        ends = [end for one in columns if np.isfinite(one).any() for end in (np.nanmin(one), np.nanmax(one))]
+        facts["extremes"] = list(map(float, ends))
     facts |= _own_figure(ds, readers.row(engine).figure_of_merit)
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
         facts["pair"] = True  # these run between two ranks, and do not print it
