@@ -505,6 +505,25 @@ def test_fio__numbers_of_jobs_and_queues_are_options_of_one_problem(
     assert len(set(runs(project)["problem"].values)) == 2
 
 
+def test_fio__jobs_one_after_the_other_are_runs_and_those_at_once_are_one(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    """A writer of 125 MiB/s; then two readers, each at that rate."""
+    content = json.loads(TEXTS["fio"])
+    (job,) = content["jobs"]
+    reader = job | {"jobname": "scan", "groupid": 1, "read": job["write"], "write": job["read"]}
+    content["jobs"] = [job | {"groupid": 0}, reader, reader]
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "all.json").write_text(json.dumps(content))
+    imported(tmp_path / "tree")
+    table = runs(project)
+    names = ("application", "case", "figure_of_merit")
+    assert {*zip(*(table[name].values.tolist() for name in names), strict=True)} == {
+        ("fio", "seqwrite", 131072000.0), ("fio-read", "scan", 2 * 131072000.0),
+    }  # fmt: skip
+    assert table["valid"].values.all()
+
+
 def _tools(**said: str) -> dict[str, str]:
     logs = {name: openfoam(name, ("n1",), clock=9.5) for name in said}
     return {name: log.replace("Time = 1\n", said[name] + "\n") for name, log in logs.items()}

@@ -12,7 +12,7 @@ from analysis.base.slurm import node_names
 from analysis.importing import hardware, scheduler
 from analysis.importing.pattern import FACTORS, parse_value
 from analysis.importing.vocabulary import parse_name
-from analysis.readers.merits.formats import hpcbench
+from analysis.readers.merits.formats import fio, hpcbench
 from analysis.readers.merits.formats.reframe import LINE
 from analysis.readers.text import decode, is_number
 from analysis.schema.factors import ALIASES, OF_SYSTEM
@@ -57,7 +57,8 @@ class DocumentCase(NamedTuple):
 def cases(data: bytes, engine: str) -> list[DocumentCase]:
     """Return the cases of a document; none if it is from another tool, or damaged: its reader says how."""
     split = {
-        "reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble, "hpcbench": _of_hpcbench
+        "reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble, "hpcbench": _of_hpcbench,
+        "fio": _of_fio,
     }.get(engine)  # fmt: skip
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         return list(split(decode(data))) if split else []
@@ -290,6 +291,17 @@ def _of_hpcbench(text: str) -> Iterator[DocumentCase]:
     version = hpcbench.part(content, "run", "Gromacs info").get("GROMACSversion")
     facts |= {"version": str(version)} if version else {}
     yield DocumentCase(text.encode(), facts | figure("ns/day", "ns/day"), text)
+
+
+def _of_fio(text: str) -> Iterator[DocumentCase]:
+    """Split a document in which jobs ran one after the other; those that ran at once are one case."""
+    content = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    groups = fio.groups(content["jobs"])
+    for case, jobs in groups if len(groups) > 1 else ():
+        alone = json.dumps(content | {"jobs": jobs})
+        if access := next((one for one in fio.ACCESSES if any(job[one].get("io_bytes") for job in jobs)), ""):
+            name = {"application": f"fio-{access}"} | figure(access, "B/s") if access != "write" else {}
+            yield DocumentCase(alone.encode(), {"case": case} | name, alone)
 
 
 def _of_jube(text: str) -> Iterator[DocumentCase]:

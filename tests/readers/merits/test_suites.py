@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -208,3 +210,34 @@ def test_mlperf_inference__log_of_its_settings_has_no_figure_and_one_of_accuracy
     assert not readers.reader("mlperf").sniff(suites.LOADGEN.encode())
     with pytest.raises(ReadError, match="a test of accuracy"):
         read("mlperf_inference", suites.LOADGEN.replace("PerformanceOnly", "AccuracyOnly"))
+
+
+def jobs_of_fio(*names: str, groups: tuple[int, ...]) -> str:
+    """Several jobs of 1000 MiB each in 8 s, the second in 10 s, as fio 3.26 writes them."""
+    document = json.loads(TEXTS["fio"])
+    (job,) = document["jobs"]
+    took = (8, 10, 8, 8)
+    document["jobs"] = [
+        job | {"jobname": name, "groupid": group, "write": job["write"] | {
+            "runtime": took[at] * 1000, "bw_bytes": 1048576000 // took[at], "iops": 1000 / took[at],
+        }}
+        for at, (name, group) in enumerate(zip(names, groups, strict=True))
+    ]  # fmt: skip
+    return json.dumps(document)
+
+
+def test_fio__processes_at_once_are_summed_as_its_text_sums_them() -> None:
+    ds = read("fio", jobs_of_fio("w", "w", "w", groups=(0, 0, 0)))
+    assert float(ds["figure_of_merit"]) == 3 * 1048576000 / 10  # in the time of the longest
+    assert (named(ds, "write iops"), ds.complete, list(ds["case"].values)) == ([300.0], True, ["w", "w"])
+    two = read("fio", jobs_of_fio("a", "b", groups=(0, 0)))
+    assert (float(two["figure_of_merit"]), set(two["case"].values)) == (2 * 1048576000 / 10, {"a+b"})
+    assert ds.attrs["problem_identity"].endswith("numjobs=3")
+    wrong = jobs_of_fio("w", "w", groups=(0, 0)).replace('"iops": 125.0', '"iops": 525.0')
+    assert read("fio", wrong).complete is False  # each is compared by itself
+
+
+def test_fio__jobs_one_after_the_other_have_no_one_figure() -> None:
+    ds = read("fio", jobs_of_fio("a", "b", groups=(0, 1)))
+    assert named(ds, "write") == [131072000.0, 104857600.0]
+    assert np.isnan(float(ds["figure_of_merit"]))

@@ -31,7 +31,7 @@ FORMAT = Format(
     problem=("rw?", "rwmixread?", "bs?", "size?", "direct?", "ioengine?", "iodepth?", "numjobs?"),
 )  # fmt: skip
 _Of = tuple[int, str, str]  # result, case, check
-_ACCESSES = ("read", "write", "trim")
+ACCESSES = ("write", "read", "trim")  # the first that was done counts
 # Terse 3 to 5: total KiB, KiB/s, operations per second, time in ms of reads and of writes.
 _TERSE = re.compile(rb"^[345];fio-\d", re.MULTILINE)
 _WRITE = {"3": 46, "4": 46, "5": 52}
@@ -78,7 +78,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 def _main(output: Output) -> str:
     """Return the figure that counts: that of writing, unless nothing was written."""
     names = {row.merit for row in output.rows}
-    return next((access for access in ("write", "read", "trim") if access in names), "")
+    return next((access for access in ACCESSES if access in names), "")
 
 
 def _json(data: bytes, source: str) -> xr.Dataset:
@@ -87,20 +87,45 @@ def _json(data: bytes, source: str) -> xr.Dataset:
     version = text_of(document.content, "fio version").removeprefix("fio-")
     major = number(version.split("-")[0].partition(".")[0])
     jobs = [one for one in items(document.content, "jobs") if isinstance(one, dict)]
-    if len(jobs) == 1:  # several have no one problem
-        for options in (document.content.get("global options"), jobs[0].get("job options")):
-            stated = options.items() if isinstance(options, dict) else ()
-            document.output.facts |= {
-                name: _in_bytes(str(value)) for name, value in stated if f"{name}?" in FORMAT.problem
-            }
-    for result, job in enumerate(jobs):
-        check = "passed" if integer_of(job, "error") == 0 else "failed"
-        case = text_of(job, "jobname")
-        for access in _ACCESSES:
-            found = job.get(access)
-            if isinstance(found, dict) and found.get("io_bytes"):
-                _access(document, access, found, (result, case, check), 1 if major >= 3 else 1024)
+    unit = 1 if major >= 3 else 1024
+    found, asked = groups(jobs), [_options(document.content, job) for job in jobs]
+    if len(found) == 1 and all(one == asked[0] for one in asked):  # others have no one problem
+        document.output.facts |= {"numjobs": str(len(jobs))} | asked[0] if len(jobs) > 1 else asked[0]
+    for result, (case, group) in enumerate(found):
+        check = "passed" if all(integer_of(job, "error") == 0 for job in group) else "failed"
+        for access in ACCESSES:
+            did = [one for job in group if isinstance(one := job.get(access), dict) and one.get("io_bytes")]
+            for one in did:
+                _verify(document, access, one, case, unit)
+            if did:
+                _access(
+                    document, access, did[0] if len(group) == 1 else _sum(did, unit), (result, case, check)
+                )
     return document.dataset(FORMAT, version, _main(document.output))
+
+
+def groups(jobs: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the jobs that fio ran at once, each group under their name, as fio's text sums them up."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for at, job in enumerate(jobs):
+        group = integer_of(job, "groupid")
+        found.setdefault(group if group >= 0 else -1 - at, []).append(job)
+    names = [dict.fromkeys(text_of(job, "jobname") for job in own) for own in found.values()]
+    titles = ["+".join(one) for one in names]
+    return list(zip(titles, found.values(), strict=True))
+
+
+def _options(document: dict[str, Any], job: dict[str, Any]) -> dict[str, str]:
+    given = (document.get("global options"), job.get("job options"))
+    stated = (item for one in given if isinstance(one, dict) for item in one.items())
+    return {name: _in_bytes(str(value)) for name, value in stated if f"{name}?" in FORMAT.problem}
+
+
+def _sum(did: list[dict[str, Any]], unit: int) -> dict[str, Any]:
+    """Return what several jobs did at once: all of it in the time of the longest, as fio has it."""
+    took = max(number(str(one.get("runtime"))) for one in did) / 1e3
+    moved, operations = (sum(number(str(one.get(name))) for one in did) for name in ("io_bytes", "total_ios"))
+    return {"bw_bytes": moved * unit / took, "iops": operations / took} if took > 0 else {}
 
 
 def _in_bytes(text: str) -> str:
@@ -109,23 +134,30 @@ def _in_bytes(text: str) -> str:
     return str(int(size[1]) << 10 * " kmgt".index(size[2].lower() or " ")) if size else text
 
 
-def _access(document: Document, access: str, found: dict[str, Any], of: _Of, unit: int) -> None:
+def _rate(found: dict[str, Any]) -> float:
     # Until 2.99 its bytes are KiB, and its latencies microseconds.
-    def of_json(name: str) -> float:
-        return number(str(found.get(name)))
+    return number(str(found.get("bw_bytes"))) if "bw_bytes" in found else number(str(found.get("bw"))) * 1024
 
-    rate = of_json("bw_bytes") if "bw_bytes" in found else of_json("bw") * 1024
-    document.add(access, {"rate": rate}, "rate", "B/s", *of)
+
+def _access(document: Document, access: str, found: dict[str, Any], of: _Of) -> None:
+    document.add(access, {"rate": _rate(found)}, "rate", "B/s", *of)
     document.add(f"{access} iops", found, "iops", "1/s", *of)
     latency, scale = (found["lat_ns"], "ns") if "lat_ns" in found else (found.get("lat"), "us")
     document.add(f"{access} latency", latency, "mean", scale, *of)
-    took = of_json("runtime") / 1e3
+
+
+def _verify(document: Document, access: str, found: dict[str, Any], case: str, unit: int) -> None:
+    """Compare the rates of one job with what it did in its time."""
+    moved, iops, operations, took = (
+        number(str(found.get(name))) for name in ("io_bytes", "iops", "total_ios", "runtime")
+    )
+    took /= 1e3
     for what, each, total, slack in (
-        ("B", rate, of_json("io_bytes") * unit, 1024 * unit),
-        ("operations", of_json("iops"), of_json("total_ios"), 2),
+        ("B", _rate(found), moved * unit, 1024 * unit),
+        ("operations", iops, operations, 2),
     ):
         wrong = took > 0 and abs(each * took - total) > 0.02 * total + slack
-        text = f"{of[1]}: {each:.7g} {what} per second in {took:g} s are not {total:.7g} of {access}"
+        text = f"{case}: {each:.7g} {what} per second in {took:g} s are not {total:.7g} of {access}"
         document.output.verify(0, not wrong, text)
 
 
@@ -176,7 +208,7 @@ def _text(data: bytes, source: str) -> xr.Dataset:
             output.add(f"{match['access']} iops", iops, "1/s", line, case=jobs[0][1]["job"])
     did = {match["access"] for _, match in output.find(_DID)}
     output.verify(
-        0, did == {row.merit for row in output.rows} & {*_ACCESSES}, f"no sum of {', '.join(sorted(did))}"
+        0, did == {row.merit for row in output.rows} & {*ACCESSES}, f"no sum of {', '.join(sorted(did))}"
     )
     return output.dataset(FORMAT, main=_main(output))
 
