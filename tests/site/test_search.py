@@ -378,6 +378,20 @@ def test_search__box_lists_the_hits_and_follows_the_keys(browser: Browser, site:
     assert browser.errors == []
 
 
+@pytest.mark.parametrize("width", [390, 700, 1360])
+def test_search__hits_stay_within_the_window(browser: Browser, site: Path, width: int) -> None:
+    browser.size(width, 900)
+    browser.open((site / "index.html").as_uri())
+    browser.run("document.getElementById('find').focus()")
+    browser.type("overhead of profiling")
+    browser.until("document.querySelectorAll('#hits a').length > 1")
+    left, right = browser.run(
+        "(({ left, right }) => [left, right])(document.querySelector('.hits').getBoundingClientRect())"
+    )
+    browser.size(1360, 900)
+    assert 0 <= left < right <= width
+
+
 def test_search__an_index_that_is_gone_says_what_to_do(browser: Browser, site: Path, tmp_path: Path) -> None:
     (tmp_path / "provenance.html").write_text((site / "provenance.html").read_text())
     (tmp_path / "site.js").write_text((site / "site.js").read_text())
