@@ -105,6 +105,20 @@ def test_verdicts__a_meter_without_a_reading_is_named(base: Path, tmp_path: Path
     assert (word, why.partition(";")[0]) == ("missing", "no reading of cpu-n1 during the run")
 
 
+def test_not_built__is_the_last_line_of_a_build_that_left_no_program(tmp_path: Path) -> None:
+    """The log of one that did, with a warning of its compiler, is of no fault."""
+    for mpi in ("Open-MPI-4.1.4", "MPICH-4.2"):
+        log = tmp_path / f"results/logs/proxy/mine/{mpi}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"warning: unused\nconfig/clusters/mine.yaml:23: {mpi} names no compiler; add it\n")
+    built = tmp_path / "results/proxy/mine/MPICH-4.2/proxy"
+    built.parent.mkdir(parents=True)
+    built.touch()
+    said = "config/clusters/mine.yaml:23: Open-MPI-4.1.4 names no compiler; add it"
+    assert trial._not_built(tmp_path, 0.0) == said
+    assert trial._not_built(tmp_path, log.stat().st_mtime + 60) == ""
+
+
 def test_cheapest__of_the_runs_that_show_the_most(changed: Changed) -> None:
     found = expand(changed())
     run = trial.cheapest(found)

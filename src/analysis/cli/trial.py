@@ -52,7 +52,7 @@ def try_campaign(name: str) -> int:
         new = folders.recorded(base, name) - before
         failed = sorted(one for one in new if files.attempted(one) == run.name)
         if not failed:
-            what = _refused(base, found.declared, began)
+            what = _refused(base, found.declared, began) or _not_built(base, began)
             what = what or f"Snakemake ended with {code} and no record was left; its output above says why"
             print(f"job: {MISSING}: {what}; put it right, then try again")
             return 1
@@ -99,6 +99,19 @@ def _refused(base: Path, declared: Declared, began: float) -> str:
         return ""
     source = os.path.relpath(declared.cluster.path, declared.base)
     return f"Slurm refused the job: {'; '.join(dict.fromkeys(said))} (see 'launch' in {source})"
+
+
+def _not_built(base: Path, began: float) -> str:
+    """Return why the proxy was not built, by what its builds have logged since then; empty if it was."""
+    logs, programs = base / "results/logs/proxy", base / "results/proxy"
+    failed = [
+        path
+        for path in sorted(logs.rglob("*.log"))
+        if path.stat().st_mtime >= began - 1
+        and not (programs / path.relative_to(logs).with_suffix("") / "proxy").is_file()
+    ]
+    said = (path.read_text(encoding="utf-8", errors="replace").strip() for path in failed)
+    return "; ".join(files.one_line(text.splitlines()[-1]) for text in said if text)
 
 
 def verdicts_of(declared: Declared, run: Run, record: Mapping[str, Any], folder: Path) -> Iterator[Verdict]:
