@@ -11,10 +11,14 @@ from analysis.estimates.stats import LEVEL, Estimate
 
 
 def scales(answer: Answer) -> bool:
-    """Tell whether more ranks or GPUs are compared with fewer."""
+    """Tell whether more ranks are compared with fewer; more GPUs may have as many ranks."""
     compare = answer.question.compare
-    more = ("nodes", "ranks_per_node", "gpus")
-    return bool(compare and compare.factor in more and "ranks" in compare.varying)
+    if not compare or "ranks" not in compare.varying:
+        return False
+    if compare.factor != "gpus":
+        return compare.factor in ("nodes", "ranks_per_node")
+    runs = answer.campaign.runs
+    return bool(runs.loc[runs["run"].isin(answer.found[0].runs), "ranks"].nunique() > 1)
 
 
 def grows(answer: Answer) -> bool:
