@@ -83,6 +83,7 @@ def test_gpus__a_scaling_over_gpus_has_no_repeats(tmp_path: Path, imported: Impo
         ("#SBATCH --gres=gpu:4\n", 2, 8),
         ("#SBATCH --gpus-per-task=1\n", 2, 4),
         ("#SBATCH --gpus=v100:2\n", 1, 2),
+        ("#SBATCH -G a100:8\n", 2, 8),
         ("export CUDA_VISIBLE_DEVICES=0,1,2\n", 1, 3),
         ("export CUDA_VISIBLE_DEVICES=$SLURM_LOCALID\n", 1, None),
         ("case $r in 0) CUDA_VISIBLE_DEVICES=0;; 1) CUDA_VISIBLE_DEVICES=1;; esac\n", 1, None),

@@ -46,11 +46,11 @@ CPU_FREQUENCY = r"--cpu-freq[ =]*[\"']?(\d{3,4})\d{3}(?![\w:-])"  # of Slurm: on
 FREQUENCY_SETTINGS = ("--cpu-freq", "SLURM_CPU_FREQ_REQ")
 # What a source may count, and the factor of which each has as many. The surest source has one of them.
 GPUS = {"gpus_per_node": "nodes", "gpus": "", "gpus_per_rank": "ranks"}
-_TYPED = r"(?:[\w.-]*[A-Za-z][\w.-]*:)?([1-9]\d*)(?![\w.:-])"  # with a type: a100:4
-_GPUS = rf"[ =]*[\"']?{_TYPED}"
+TYPED = r"(?:[\w.-]*[A-Za-z][\w.-]*:)?([1-9]\d*)(?![\w.:-])"  # with a type: a100:4
+_GPUS = rf"[ =]*[\"']?{TYPED}"
 # How Slurm and Flux are asked, in directives and launch lines.
 ASKED_GPUS = {
-    "gpus_per_node": rf"--gpus-per-node{_GPUS}|--gres[ =]*[\"']?(?:[^\s\"']+,)?gpu:{_TYPED}",
+    "gpus_per_node": rf"--gpus-per-node{_GPUS}|--gres[ =]*[\"']?(?:[^\s\"']+,)?gpu:{TYPED}",
     "gpus": rf"--gpus{_GPUS}",
     "gpus_per_rank": rf"--gpus-per-task{_GPUS}",
 }

@@ -59,6 +59,8 @@ SCHEDULERS = (
             "threads": rf"(?:--cpus-per-task|(?<!\S)-c){_N}",
             "frequency": launch.CPU_FREQUENCY,
             **launch.ASKED_GPUS,
+            # Of a program, -G can be anything.
+            "gpus": rf"{launch.ASKED_GPUS['gpus']}|(?<!\S)-G ?{launch.TYPED}",
             "job_name": rf"(?:--job-name|(?<!\S)-J){_W}",
             "queue": rf"(?:--partition|(?<!\S)-p){_W}",
             "feature": rf"(?:--constraint|(?<!\S)-C){_W}",
