@@ -172,3 +172,20 @@ def test_power__a_log_without_dates_is_told_to_be_dated(
     (tmp_path / "tree" / "pdu" / "dmon.log").write_text(head + "    0     40     35\n    0    140     36\n")
     imported(tmp_path / "tree")
     assert "dmon.log has no dates: declare options: {start: ...} under power.logs" in capsys.readouterr().out
+
+
+def test_power__a_log_beside_a_run_without_times_gives_no_energy_and_that_is_said(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `perf stat -a -o perf.txt` leaves it next to the output of a program that prints no dates."""
+    (tmp_path / "tree" / "run1").mkdir(parents=True)
+    (tmp_path / "tree" / "run1" / "stream.out").write_text(TEXTS["stream"])
+    (tmp_path / "tree" / "run1" / "perf.txt").write_text(
+        "# started on Tue Mar  3 10:00:00 2026\n\n\n Performance counter stats for 'system wide':\n\n"
+        "          5,581.00 Joules power/energy-pkg/                                           \n\n"
+        "      33.100000000 seconds time elapsed\n\n"
+    )
+    assert len(imported(tmp_path / "tree")) == 1
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert [one.partition(": ")[2].partition(":")[0] for one in notes] == ["run1/stream.out"]
+    assert "has a power log, but no start and end: no energy" in notes[0]

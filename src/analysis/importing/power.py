@@ -49,7 +49,17 @@ def place(groups: Grouping, drafts: Sequence[Draft]) -> list[CampaignLog]:
         else:
             logs.append(_log(source, covered, dated))
     groups.power = [one.source for one in logs]
+    groups.notes += _undated(drafts)
     return logs
+
+
+def _undated(drafts: Sequence[Draft]) -> Iterator[str]:
+    """Say whose energy is not known because a log lies beside a run without times."""
+    having = [draft for draft in drafts if any(one.role == "power" for one in draft.run.files)]
+    names = [draft.run.name for draft in having if not (draft.value("start") and draft.value("end"))]
+    if names:
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        yield f"{names[0]}{more}: has a power log, but no start and end: no energy; sacct has both"
 
 
 def _covers(source: Observation, draft: Draft, shift: float = 0.0) -> bool:
