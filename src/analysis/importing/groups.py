@@ -379,11 +379,11 @@ def _attach_by_banner(
 def _part_profiles(out: Grouping) -> None:
     """Take from a result the profiles of a tool that began at several times: it is of one execution."""
     for run in (one for one in out.runs if one.part):
-        began: dict[str, dict[int, float]] = defaultdict(dict)
+        began: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)  # IPM's banner has another clock
         for at, one in enumerate(run.files):
-            when = one.facts.get("profile_start", one.facts.get("profile_clock"))
-            if one.role == "profile" and when is not None:
-                began[str(one.facts.get("profiler"))][at] = when
+            clock = "profile_start" if "profile_start" in one.facts else "profile_clock"
+            if one.role == "profile" and clock in one.facts:
+                began[str(one.facts.get("profiler")), clock][at] = one.facts[clock]
         several = {at for each in began.values() if len({*each.values()}) > 1 for at in each}
         for at in several:
             why = f"is a profile of one of several executions; no file says which is that of {run.main.name}"
