@@ -21,6 +21,8 @@ _OPTIONS = (
     "--hide-scrollbars --remote-debugging-port=0 --remote-allow-origins=*"
 )
 
+_FIRST_START = 300.0  # s
+
 
 class Browser:
     """One page of a Chromium of its own; use it in a ``with``."""
@@ -32,7 +34,12 @@ class Browser:
             stderr=subprocess.DEVNULL,
         )
         address = profile / "DevToolsActivePort"
-        self._wait(lambda: address.is_file() and len(address.read_text().split()) == 2)
+        try:  # its first start reads 300 MB, which a busy disk takes minutes for
+            self._wait(lambda: address.is_file() and len(address.read_text().split()) == 2, _FIRST_START)
+        except AssertionError:
+            self._process.kill()  # it would outlive the tests
+            self._process.wait()
+            raise
         with urllib.request.urlopen(f"http://127.0.0.1:{address.read_text().split()[0]}/json") as answer:
             page = next(one for one in json.load(answer) if one["type"] == "page")
         self._socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=60)

@@ -150,7 +150,7 @@ def test_naming__a_write_that_fails_names_its_file(tmp_path: Path) -> None:
     assert files.refusal(found.value) == f"{tmp_path}/f:0: No space left on device; make room"
     with pytest.raises(OSError, match="No such file") as found, files.naming(tmp_path / "f"):
         (tmp_path / "none").read_bytes()
-    assert files.refusal(found.value) == f"{tmp_path}/none:0: No such file or directory; put it right"
+    assert files.refusal(found.value) == f"{tmp_path}/none:0: No such file or directory; check the path"
 
 
 def test_replacing__an_error_names_the_file_and_not_what_stands_for_it(tmp_path: Path) -> None:

@@ -47,12 +47,12 @@ def test_import__summary_settings_and_meter_of_an_inference_are_one_run(
         "Time,08-05-2021 08:4{},Watts,600.0,Volts,-1,Amps,-1,PF,-1,Mark,x,"
         "Ch1,Watts,250.0,Volts,206.0,Ch2,Watts,350.0\n"
     )
-    run = "resnet50/SingleStream/performance/run_1"
+    run = "resnet50/Offline/performance/run_1"
     files = {
         f"{run}/mlperf_log_summary.txt": suites.MLPERF_INFERENCE,
         f"{run}/mlperf_log_detail.txt": suites.LOADGEN,
         f"{run}/spl.txt": "".join(row.format(f"{at // 60}:{at % 60:02}.500") for at in range(60, 240)),
-        "resnet50/SingleStream/accuracy/mlperf_log_detail.txt": suites.LOADGEN.replace(
+        "resnet50/Offline/accuracy/mlperf_log_detail.txt": suites.LOADGEN.replace(
             "PerformanceOnly", "AccuracyOnly"
         ),
     }
@@ -62,4 +62,4 @@ def test_import__summary_settings_and_meter_of_an_inference_are_one_run(
     (found,) = imported(tmp_path / "tree", "--set", "nodes=1").values()
     assert (found["end"] - found["start"], found["version"]) == (120, "1.1")
     read = runs(project)
-    assert (float(read["figure_of_merit"][0]), round(float(read["energy"][0]))) == (2.5e6, 72_000)
+    assert (float(read["figure_of_merit"][0]), round(float(read["energy"][0]))) == (14442.9, 72_000)

@@ -186,10 +186,9 @@ def test_lulesh__quiet_run_without_its_banner_is_read() -> None:
 
 
 def test_mlperf_inference__result_is_the_rate_above_and_not_one_of_the_statistics() -> None:
-    single = "90th percentile latency (ns) : 2500000\n"
-    server = "Completed samples per second    : 32.73\nCompleted tokens per second: 9522.20\n"
-    text = suites.MLPERF_INFERENCE.replace(single, server)
-    text = text.replace("QPS w/ loadgen overhead         : 480.99", "Scheduled samples per second : 32.97")
+    server = "Completed samples per second    : 32.73\nCompleted tokens per second: 9522.20"
+    text = suites.MLPERF_INFERENCE.replace("Samples per second: 14442.9", server)
+    text = text.replace("Mean latency", "Scheduled samples per second : 32.97\nMean latency")
     ds = read("mlperf_inference", text)
     assert (ds.attrs["main"], float(ds["figure_of_merit"])) == ("completed tokens per second", 9522.2)
     assert named(ds, "scheduled samples per second") == []
@@ -197,10 +196,14 @@ def test_mlperf_inference__result_is_the_rate_above_and_not_one_of_the_statistic
     inferred = text.replace("tokens per second:", "tokens per second (inferred):")
     assert float(read("mlperf_inference", inferred)["figure_of_merit"]) == 32.73
     # A stream of several samples has the 99th percentile; the 90th is among the statistics.
-    several = suites.MLPERF_INFERENCE.replace("90th", "99th").replace("SingleStream", "MultiStream")
+    several = suites.MLPERF_SINGLE.replace("90th", "99th").replace("SingleStream", "MultiStream")
     ds = read("mlperf_inference", several)
     assert (ds.attrs["main"], named(ds, "latency at 90 %")) == ("99th percentile latency", [2.5e6])
     assert bool(read("mlperf_inference", text.replace(": VALID", ": INVALID"))["valid"]) is False
+    single = read("mlperf_inference", suites.MLPERF_SINGLE)
+    assert (float(single["figure_of_merit"]), str(single["figure_of_merit_unit"].values)) == (2.5e6, "ns")
+    wrong = suites.MLPERF_SINGLE.replace("latency (ns) : 2500000", "latency (ns) : 2500100")
+    assert read("mlperf_inference", wrong).complete is False
 
 
 def test_mlperf_inference__log_of_its_settings_has_no_figure_and_one_of_accuracy_is_no_run() -> None:
