@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 ROOT = Path(__file__).parents[2]
 # What is asked -> the first hit.
 QUERIES = [
+    ("how do I import results of hpcbench", "docs/import.html"),
     ("Wh", "question-energy-and-cost.html"),
     ("watt", "cpu-frequency-energy.html"),
     ("energy per job", "cpu-frequency-energy.html"),
@@ -173,7 +174,6 @@ NEAREST = [
     ("Singularity containers slow down", "docs/measure.html"),
     ("half populated nodes", "vasp-placement.html"),
     ("Kubernetes overhead", "cloud-links.html"),
-    ("how do I import results of hpcbench", "docs/import.html"),
 ]
 
 
