@@ -22,6 +22,7 @@ from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
 from analysis.importing.plan import ImportPlan, record
 from analysis.importing.resolution import NEEDED, lacks, missing
 from analysis.importing.table import read_table
+from analysis.importing.words import first_of
 from analysis.importing.writing import README, power_entries
 from analysis.provenance import manifest
 from analysis.schema.stated import IMPORTED
@@ -209,7 +210,7 @@ def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:
     if plan.unplaced:
         print(f"\nwithout a place: {len(plan.unplaced)}")
         for reason, names in _by_reason(plan.unplaced):
-            print(f"  {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}")
+            print(f"  {first_of(names)}: {reason}")
 
 
 def _dates(runs: Sequence[Draft]) -> str:

@@ -11,6 +11,7 @@ from analysis import readers
 from analysis.base.files import plain_name
 from analysis.importing.detect import AT_ONCE, Observation, ResultPart
 from analysis.importing.runfiles import RunFiles
+from analysis.importing.words import first_of
 
 
 def without_copies(observations: Iterable[Observation], unplaced: dict[str, str]) -> list[Observation]:
@@ -209,7 +210,7 @@ def _attach(case: RunFiles, parts: Sequence[RunFiles]) -> None:
 def _joined(found: Sequence[tuple[RunFiles, Sequence[RunFiles]]]) -> Iterator[str]:
     if found:
         outputs, cases = zip(*((parts[0].main.name, case.main.name) for case, parts in found), strict=True)
-        yield f"{_first(outputs)}: what cases of {_first(cases)} report; each is one run with its case"
+        yield f"{first_of(outputs)}: what cases of {first_of(cases)} report; each is one run with its case"
 
 
 def _suspected(runs: Sequence[RunFiles]) -> Iterator[str]:
@@ -225,10 +226,5 @@ def _suspected(runs: Sequence[RunFiles]) -> Iterator[str]:
             if run.part and not run.part.content and (shared := own(run.part, 4) & having.keys()):
                 names.setdefault(run.main.name, having[min(shared)])
         if names:
-            found = f"figures of cases of {_first([*names.values()])}, {why}; each counts as two"
-            yield f"{_first([*names])}: {found}: import one of the two"
-
-
-def _first(names: Sequence[str]) -> str:
-    more = len({*names}) - 1
-    return f"{names[0]} and {more} more" if more else names[0]
+            found = f"figures of cases of {first_of([*names.values()])}, {why}; each counts as two"
+            yield f"{first_of([*names])}: {found}: import one of the two"

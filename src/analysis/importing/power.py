@@ -10,6 +10,7 @@ from analysis.base import slurm
 from analysis.importing.detect import Observation
 from analysis.importing.draft import Draft
 from analysis.importing.groups import Grouping
+from analysis.importing.words import first_of
 
 _COVERED = 0.9  # of a run; a log that starts with the job may lack the first reading
 _HOUR = 3600.0
@@ -58,8 +59,7 @@ def _undated(drafts: Sequence[Draft]) -> Iterator[str]:
     having = [draft for draft in drafts if any(one.role == "power" for one in draft.run.files)]
     names = [draft.run.name for draft in having if not (draft.value("start") and draft.value("end"))]
     if names:
-        more = f" and {len(names) - 1} more" if names[1:] else ""
-        yield f"{names[0]}{more}: has a power log, but no start and end: no energy; sacct has both"
+        yield f"{first_of(names)}: has a power log, but no start and end: no energy; sacct has both"
 
 
 def _covers(source: Observation, draft: Draft, shift: float = 0.0) -> bool:

@@ -62,7 +62,8 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     facts |= _of_log(ds.attrs) if engine == "darshan" else {}
     facts["figures"] = _figures(ds)
     if ds.attrs["kind"] != "merits":  # which of a table a document may report
-        columns = [ds[name].values for name in ds.data_vars if ds[name].dims and ds[name].dtype == "f8"]
+        held = [ds.variables[name] for name in ds.data_vars]
+        columns = [one.values for one in held if one.dims and one.dtype == "f8"]
         ends = [end for one in columns if np.isfinite(one).any() for end in (np.nanmin(one), np.nanmax(one))]
         facts["extremes"] = list(map(float, ends))
     facts |= _own_figure(ds, readers.row(engine).figure_of_merit)

@@ -181,3 +181,9 @@ def listed(levels: Mapping[str, str]) -> str:
     names = sorted(levels, key=key)
     listed = [name if levels[name] in name else f"{name} ({levels[name]})" for name in names[:_LISTED]]
     return ", ".join(listed) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many others there are."""
+    more = len({*names}) - 1
+    return f"{names[0]} and {more} more" if more else names[0]

@@ -198,7 +198,7 @@
     ("a an and any are as at be best better between by can could count counts do does each effect effects enough every fast faster fastest for from get good has have help helps higher how i if impact in influence is it long lower many me" +
       " most much my need needs of off on one or own per performance real really s several should slow slower solution spend spent t take takes than that the there to two use using versus vs want was way we were what when which with worth would you")
       .split(" ")
-      .flatMap((word) => [word, stem(word)])
+      .map(stem)
   );
   const ASKING = new Set("how which what why is are do does did should can a an the of".split(" "));
   const rarity = (word) => Math.log(1 + index.entries.length / index.df.get(stem(word)));
@@ -245,7 +245,7 @@
     const pair = (i) => /^\p{L}+$/u.test(typed[i]) && /^\d+$/.test(typed[i + 1]) && index.vocabulary.has(typed[i] + typed[i + 1]);
     const said = [...new Set(typed.flatMap((word, i) => (pair(i) ? [word + typed[i + 1]] : i && pair(i - 1) ? [] : [word])))];
     const meaning = /^\s*what (is|are|do|does) /i.test(question); // of a word: the glossary says it
-    const telling = said.filter((word) => !COMMON.has(word) && !COMMON.has(stem(word)) && !(meaning && /^means?$/.test(word)));
+    const telling = said.filter((word) => !COMMON.has(stem(word)) && !(meaning && /^means?$/.test(word)));
     const sought = telling.length ? telling : said;
     // Of "cost of electricity" the word cost is hardly also the electricity, though one can mean the other.
     const stems = sought.map(stem);

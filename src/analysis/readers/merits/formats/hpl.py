@@ -2,6 +2,8 @@
 
 import math
 import re
+from bisect import bisect
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -41,7 +43,7 @@ def _finish(output: Output) -> None:
         output.add("Gflops", row["rate"], "Gflop/s", line, result=result, problem=case)
         output.add("Time", row["time"], "s", line, result=result, problem=case)
     lines = [line for line, _ in rows]
-    _compare_clocks(output, rows)
+    _compare_clocks(output, rows, lines)
     for line, check in output.find(_CHECK):
         at = sum(start < line for start in lines) - 1
         if at >= 0:
@@ -61,16 +63,18 @@ def _finish(output: Output) -> None:
         output.facts[name] = ",".join(values) if len(values) == 1 or name in ("N", "NB") else ""
 
 
-def _compare_clocks(output: Output, rows: Sequence[tuple[int, re.Match[str]]]) -> None:
+def _compare_clocks(output: Output, rows: Sequence[tuple[int, re.Match[str]]], lines: Sequence[int]) -> None:
     """Compare each time with the start and the end that HPL prints below it, in whole seconds."""
-    clocks = [*output.find(_CLOCK)]
-    for (line, row), (behind, _) in zip(rows, [*rows[1:], (math.inf, None)], strict=False):
-        own = {found["what"]: found["time"] for at, found in clocks if line < at < behind}
+    clocks: dict[int, dict[str, str]] = defaultdict(dict)  # by how many rows are above them
+    for at, found in output.find(_CLOCK):
+        clocks[bisect(lines, at)][found["what"]] = found["time"]
+    for count, (line, row) in enumerate(rows, 1):
+        own = clocks[count]
         with suppress(ValueError, KeyError):
             start, end = (datetime.strptime(own[what], "%b %d %H:%M:%S %Y") for what in ("start", "end"))
             passed, took = (end - start).total_seconds(), float(row["time"])
-            found = f"{row['time']} s, from its start to its end {passed:.0f} s"
-            output.verify(line, not abs(passed - took) > 2 + 0.005 * took, found)
+            what = f"{row['time']} s, from its start to its end {passed:.0f} s"
+            output.verify(line, not abs(passed - took) > 2 + 0.005 * took, what)
 
 
 FORMAT = TextFormat(

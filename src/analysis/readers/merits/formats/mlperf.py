@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from analysis.readers.merits.formats.mlperf_inference import DETAIL
 from analysis.readers.merits.output import Output, TextFormat
 from analysis.readers.text import is_number
 
@@ -18,7 +19,7 @@ _FACTS = {
 
 def _is_training(head: bytes) -> bool:
     """Tell whether these are lines of mllog; those of an inference run begin with LoadGen's version."""
-    return b":::MLLOG {" in head and b'"key": "loadgen_version"' not in head
+    return b":::MLLOG {" in head and DETAIL not in head
 
 
 def _finish(output: Output) -> None:

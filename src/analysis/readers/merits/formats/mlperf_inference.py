@@ -13,7 +13,7 @@ _RESULT = (
 )
 _PERCENTILE = r"^(?P<part>[\d.]+) percentile latency \(ns\) +: (?P<value>\S+)$"
 _ACCURACY = r'"key": "(?:effective|requested)_test_mode", "value": "(AccuracyOnly)"'
-_DETAIL = b'"key": "loadgen_version"'
+DETAIL = b'"key": "loadgen_version"'  # the first entry of the detailed log
 _MAIN = (
     *("completed tokens per second", "tokens per second"),
     *("samples per second", "scheduled samples per second", "completed samples per second"),
@@ -30,7 +30,7 @@ def _finish(output: Output) -> None:
     """Add the result of the scenario, then the percentiles of the latency, one of which it may be."""
     if output.first(_ACCURACY):
         raise ReadError.at(output.source, 0, "a test of accuracy, without a rate", "give a performance run's")
-    if output.first('"key": "(loadgen_version)"'):
+    if output.facts["version"]:  # the summary has none
         output.silent = "the figures are in mlperf_log_summary.txt next to it"
     end = next((line for line, _ in output.find(r"^Result is *:")), 0)
     results: dict[str, str] = {}
@@ -52,7 +52,7 @@ def _finish(output: Output) -> None:
 
 FORMAT = TextFormat(
     engine="mlperf_inference", tool="MLPerf Inference",
-    marks=(b"MLPerf Results Summary\n", (b":::MLLOG {", _DETAIL)), near=r"(?i)loadgen|MLPerf Results",
+    marks=(b"MLPerf Results Summary\n", (b":::MLLOG {", DETAIL)), near=r"(?i)loadgen|MLPerf Results",
     opening="", closing=r'^Test Parameters Used\n|^:::MLLOG .*"key": "result_validity".*\n',
     closed_by="'Test Parameters Used'",
     facts={
