@@ -10,7 +10,8 @@ from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known
 from analysis.base.slurm import node_names
-from analysis.cli import BAD_INPUT, FINE, WRONG_USAGE
+from analysis.cli import BAD_INPUT, FINE
+from analysis.cli.parser import WRONG_USAGE
 from analysis.measure.cost import print_plan
 from analysis.measure.power.bmc import LOOPBACK
 from analysis.measure.power.kinds import MeterCheck, trials

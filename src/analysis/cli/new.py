@@ -10,8 +10,9 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.models import VARIABLE
-from analysis.cli import CAMPAIGN, FINE, WRONG_USAGE, pasteable
+from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.built import built
+from analysis.cli.parser import WRONG_USAGE
 from analysis.estimates.campaign import load_campaign
 from analysis.findings.search import conclusions
 from analysis.measure import nodes
