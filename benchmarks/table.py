@@ -34,7 +34,7 @@ def names() -> list[str]:
 def rows_of(page: str) -> Rows:
     """Return the rows of a page's table; SystemExit without its marks."""
     if BEGIN not in page or END not in page.partition(BEGIN)[2]:
-        raise SystemExit(f"{PAGE}:0: has no lines {BEGIN.strip()} and {END.strip()}; add them")
+        raise SystemExit(f"{PAGE}: has no lines {BEGIN.strip()} and {END.strip()}; add them")
     found: Rows = {}
     for line in page.partition(BEGIN)[2].partition(END)[0].splitlines()[2:]:
         name, text, when = (cell.strip() for cell in line.strip("|").split("|"))
@@ -72,7 +72,7 @@ def run(name: str) -> list[str]:
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     print(done.stdout, end="", flush=True)
     if done.returncode:
-        print(f"benchmarks/bench_{name}.py:0: failed; its rows stay as they were", file=sys.stderr)
+        print(f"benchmarks/bench_{name}.py: failed; its rows stay as they were", file=sys.stderr)
         return []
     return [line.removeprefix(f"{name}: ").replace("|", "/") for line in done.stdout.splitlines() if line]
 

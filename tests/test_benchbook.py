@@ -52,6 +52,10 @@ def test_which__lists_campaign_and_notebook_of_a_question() -> None:
         benchbook.which("sauna")
     with pytest.raises(ConfigError, match="for 'interconect'; is 'interconnect' meant"):
         benchbook.which("interconect")
+    with pytest.raises(ConfigError, match="for 'enrgy'; is 'energy' meant"):
+        benchbook.which("enrgy")
+    with pytest.raises(ConfigError, match="for 'libary'; is 'library' meant"):
+        benchbook.which("libary")
     assert "spec-memory-ranks" in set(benchbook.which("DIMM rank").page)
 
 
@@ -106,7 +110,7 @@ def test_notebook__a_campaign_of_the_wrong_kind_is_one_line_too(
     shell.run_cell("raise ConfigError.at('modelled', 0, 'is modelled', 'compare its bands')")
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.splitlines()[0] == "modelled:0: is modelled; compare its bands."
+    assert said.err.splitlines()[0] == "modelled: is modelled; compare its bands."
     assert "vm-hpcg" in said.err.splitlines()[1]
 
 
@@ -124,7 +128,7 @@ def test_notebook__a_campaign_that_is_not_built_is_one_line_that_names_those_tha
     shell.run_cell("import benchbook; benchbook.open('syn-lsdyna2014')")
     lines = capsys.readouterr().err.splitlines()
     # `make report` builds no synthetic campaign.
-    assert lines[0].endswith("syn-lsdyna2014/campaign.nc:0: is not there; build it: make datasets.")
+    assert lines[0].endswith("syn-lsdyna2014/campaign.nc: is not there; build it: make datasets.")
     able = "Set `campaign` in the first cell to one that is built: "
     assert lines[1].startswith(able)
     assert set(lines[1].removeprefix(able).removesuffix(".").split(", ")) <= {"published-openfoam", "vm-hpcg"}

@@ -18,6 +18,16 @@ ROOT = Path(__file__).parents[1]
 RUNS = ("001", "005", "007", "008", "011", "012", "016")
 
 
+def test_init__the_next_command_is_found_from_the_new_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / ".venv/bin/benchbook"
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert cli.main(["init", "mine"]) == 0
+    assert f"\n  {program} import FOLDER --as NAME    # or: {program} new-camp" in capsys.readouterr().out
+
+
 def test_init__writes_a_project_and_refuses_a_folder_with_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -32,7 +42,7 @@ def test_init__writes_a_project_and_refuses_a_folder_with_files(
     kept.mkdir()
     (kept / "thesis.tex").write_text("five years")
     assert cli.main(["init", str(kept)]) == 1
-    assert "full:0: is not empty; give a new folder; nothing was changed" in capsys.readouterr().err
+    assert "full: is not empty; give a new folder; nothing was changed" in capsys.readouterr().err
     assert [path.name for path in kept.iterdir()] == ["thesis.tex"]
 
 

@@ -130,8 +130,10 @@ def which(question: str = "") -> pd.DataFrame:
             named = used or [page.get("group", "")]
             rows += [(campaign, title, page["notebook"], page["name"]) for campaign in named]
     if not rows:
-        topics = dict.fromkeys(topic for page in pages for topic in page.get("topics", ()))
-        raise ConfigError.at("which", 0, f"no campaign has runs for {question!r}", known(question, topics))
+        topics = list(dict.fromkeys(topic for page in pages for topic in page.get("topics", ())))
+        single = {word: word for topic in topics for word in topic.split()} | _SAME
+        remedy = known(question, topics, spellings=single)
+        raise ConfigError.at("which", 0, f"no campaign has runs for {question!r}", remedy)
     return pd.DataFrame(rows, columns=["campaign", "question", "notebook", "page"])
 
 

@@ -15,7 +15,7 @@ from analysis import cli
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.claims import load_report, sentence
-from analysis.cli.claims import _campaigns, _measured
+from analysis.cli.claims import _campaigns, _measured, _several
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.contents import load_config
 
@@ -281,6 +281,17 @@ def test_claim__what_changes_with_the_factor_is_named_and_can_be_allowed(
     # As the finding of the same runs has it, by a path of its own.
     (row,) = (line for line in out.splitlines() if line.startswith("vm-hpcg"))
     assert "1.884× (1.849 to 1.934)" in row
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_claim__without_an_application_says_which_answered() -> None:
+    campaign = load_campaign("vm-hpcg")
+    asked = replace(load_report(project.claims("house")).claims[0].question, select={})
+    runs = campaign.runs["run"].tolist()
+    said = "; it names no application, so hpcg, osu answered: --select application=hpcg"
+    assert _several(asked, campaign, runs) == said
+    assert _several(replace(asked, select={"application": "hpcg"}), campaign, runs) == ""
+    assert _several(asked, campaign, runs[:1]) == ""
 
 
 @pytest.mark.datasets("vm-hpcg")

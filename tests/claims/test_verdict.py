@@ -38,7 +38,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 def test_a_field_that_is_none_is_named_with_its_file(change: dict[str, Any], found: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Verdict.from_dict({**verdict().as_dict(), **change}, "verdicts.json")
-    assert str(caught.value).startswith("verdicts.json:0: verdict one")
+    assert str(caught.value).startswith("verdicts.json: verdict one")
     assert found in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 

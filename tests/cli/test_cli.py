@@ -54,8 +54,8 @@ def test_inspect__a_bad_file_costs_only_itself(tmp_path: Path, capsys: pytest.Ca
     assert cli.main(["inspect", str(tmp_path / "empty"), str(tmp_path / "none"), str(good)]) == 1
     captured = capsys.readouterr()
     assert "hpcg, whole" in captured.out
-    assert captured.err.splitlines()[0].startswith(f"{tmp_path}/empty:0: is empty; ")
-    assert captured.err.splitlines()[1].startswith(f"{tmp_path}/none:0: No such file or directory; ")
+    assert captured.err.splitlines()[0].startswith(f"{tmp_path}/empty: is empty; ")
+    assert captured.err.splitlines()[1].startswith(f"{tmp_path}/none: No such file or directory; ")
 
 
 def test_inspect__sums_what_has_a_sum_and_no_sentinels(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +104,7 @@ def test_main__a_campaign_that_is_not_there_is_named_alike(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main([command, "vm-hpgc"]) == 1
-    line = "config/campaigns/vm-hpgc.yaml:0: there is no such campaign; is 'vm-hpcg' meant? known: "
+    line = "config/campaigns/vm-hpgc.yaml: there is no such campaign; is 'vm-hpcg' meant? known: "
     assert capsys.readouterr().err.startswith(line)
 
 
@@ -115,11 +115,11 @@ def test_main__what_the_system_refuses_is_one_line(
     (tmp_path / "file").touch()
     raw = project.root() / "data" / "raw" / "vm-profiles"
     assert cli.main(["stage", "ingest", str(raw), str(tmp_path / "file" / "out")]) == 1
-    assert capsys.readouterr().err == f"{tmp_path}/file/out:0: Not a directory; put it right\n"
+    assert capsys.readouterr().err == f"{tmp_path}/file/out: Not a directory; put it right\n"
     log = tmp_path / "log"
     stage = ["stage", "--log", str(log), "ingest", str(raw), str(tmp_path / "file" / "out")]
     assert cli.main(stage) == 1
-    assert log.read_text(encoding="utf-8") == f"{tmp_path}/file/out:0: Not a directory; put it right\n"
+    assert log.read_text(encoding="utf-8") == f"{tmp_path}/file/out: Not a directory; put it right\n"
 
 
 def test_main__an_error_of_the_system_about_no_file_is_shown_where_it_is(
@@ -266,7 +266,7 @@ def test_what_writes_files__needs_a_project_in_the_working_folder(
     monkeypatch.chdir(tmp_path)
     assert cli.main(command) == 1
     remedy = "work in a Benchbook project; `benchbook init FOLDER` makes one"
-    assert capsys.readouterr().err == f"{tmp_path}:0: no config/config.yaml here or above; {remedy}\n"
+    assert capsys.readouterr().err == f"{tmp_path}: no config/config.yaml here or above; {remedy}\n"
     assert list(tmp_path.iterdir()) == []
     assert not (ROOT / "config/campaigns/mine.yaml").exists()
 

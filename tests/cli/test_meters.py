@@ -47,7 +47,7 @@ def test_meters__one_that_is_silent_is_named_with_its_line(
 
 def test_meters__mistakes_are_one_line(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["meters", "yours"]) == 1
-    assert capsys.readouterr().err == "config/clusters/yours.yaml:0: is no cluster; known: mine\n"
+    assert capsys.readouterr().err == "config/clusters/yours.yaml: is no cluster; known: mine\n"
     assert main(["meters", "mine"]) == 1
     assert "none are given; pass --nodes" in capsys.readouterr().err
     cluster.write_text(cluster.read_text().replace("node: ", "knot: "))

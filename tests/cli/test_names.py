@@ -63,6 +63,12 @@ def test_list__every_kind_has_names_and_titles(
         (["list", "campigns"], "is 'campaigns' meant?"),
         (["findings", "x", "--topci", "y"], "is '--topic' meant?"),
         (["list", "reports", "--topic", "y"], "--topic is an option of verdicts, findings, claim"),
+        (["--versoin"], "unknown option --versoin (is '--version' meant?)"),
+        (["findings", "--topp"], "benchbook findings: unknown option --topp (is '--top' meant?)"),
+        (["meters"], "benchbook meters: lacks CLUSTER (local); see"),
+        (["claim"], "benchbook claim: lacks action (new), --report (archer2022, house, "),
+        (["list"], "lacks kind (campaigns, reports, claims, pages, notebooks, clusters); see"),
+        ([], "benchbook: lacks COMMAND; see benchbook --help"),
         (["import", "x", "--as", "y", "--dry-run"], "unknown option --dry-run; see benchbook import --help"),
         (["new-campaign", "x", "--repeats", "0"], "--repeats: '0' is not a whole number from 1 to 1,000,000"),
         (["import", "x", "--as", "y", "--set", "a=1", "b=2"], "repeat it, as in --set a=1 --set b=2"),
@@ -90,6 +96,14 @@ def test_usage__the_nearest_word_is_named_in_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert meant in line
     assert "stage" not in line
+
+
+def test_usage__without_a_campaign_the_campaigns_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["findings"])
+    files = sorted(path.stem for path in (ROOT / "config/campaigns").glob("*.yaml"))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert sorted(line.partition("CAMPAIGN (")[2].partition(")")[0].split(", ")) == files
 
 
 # What was typed -> what is meant.

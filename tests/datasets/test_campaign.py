@@ -237,7 +237,7 @@ def test_ingest__removes_datasets_of_runs_that_are_gone(raw: Path) -> None:
 
 def test_ingest__empty_campaign_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    with pytest.raises(ConfigError, match="runs:0: holds no run"):
+    with pytest.raises(ConfigError, match="runs: holds no run"):
         ingest(tmp_path, tmp_path / "out")
 
 
@@ -315,7 +315,7 @@ def test_ingest__record_that_names_another_campaign_is_refused(raw: Path) -> Non
     assert runs.loc["003a", "reason"] == "its record names another campaign, 'vm-hpgc'"
     assert runs["valid"].to_dict() == {run: run not in ("003a", "009", "024") for run in FEW}
     tree = storage.read_tree(raw.parents[1] / "processed/campaign.nc")
-    wanted = "003a/run.json:0: says campaign 'vm-hpgc', but it lies in the campaign 'vm-hpcg'"
+    wanted = "003a/run.json: says campaign 'vm-hpgc', but it lies in the campaign 'vm-hpcg'"
     assert [fault.partition(";")[0] for fault in tree.attrs["faults"] if "says campaign" in fault] == [wanted]
 
 
@@ -337,4 +337,4 @@ def test_ingest__each_result_that_a_job_left_is_a_repeat(raw: Path) -> None:
     assert runs.elapsed[["001", "001.2", "001.3"]].isna().all()
     assert runs.elapsed["007"] > 0
     faults = storage.read_tree(raw.parents[1] / "processed" / "campaign.nc").attrs["faults"]
-    assert any(fault.startswith("001:0: its job left 3 results; each is a repeat") for fault in faults)
+    assert any(fault.startswith("001: its job left 3 results; each is a repeat") for fault in faults)

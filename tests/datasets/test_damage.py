@@ -157,7 +157,7 @@ def test_damage__a_run_that_took_no_time_does_not_count(
     others = [name for name in runs.index if name != run]
     pd.testing.assert_frame_equal(runs.loc[others], undamaged.loc[others])
     assert runs.loc[run, "reason"] == "took no time, by its record"
-    assert [fault for fault in faults if fault.startswith(f"{run}/run.json:0: 'start' and 'end' are")] != []
+    assert [fault for fault in faults if fault.startswith(f"{run}/run.json: 'start' and 'end' are")] != []
 
 
 def test_damage__a_name_that_is_no_utf8_ends_nothing(
@@ -173,7 +173,7 @@ def test_damage__a_name_that_is_no_utf8_ends_nothing(
     )
     assert "runs/b/odd\\udcff.txt" in whole
     assert runs.loc["a", "mpi"] == "\\ud800"
-    assert [fault for fault in faults if fault.startswith("a/run.json:0: 'mpi' holds half a character")] != []
+    assert [fault for fault in faults if fault.startswith("a/run.json: 'mpi' holds half a character")] != []
 
 
 def cut(raw: Path, name: str, lines: int) -> None:
@@ -188,8 +188,8 @@ def cut(raw: Path, name: str, lines: int) -> None:
     ("name", "lines", "said"),
     [
         # A reading a second from -2 s to 13 s of a run of 10 s: the sixth is at 3 s, 7 s before its end.
-        ("runs/a/power.csv", 7, "a/power.csv:0: its last reading is 7 s before the end"),
-        ("pdu.csv", 7, "pdu.csv:0: its last reading is 7 s before the end"),
+        ("runs/a/power.csv", 7, "a/power.csv: its last reading is 7 s before the end"),
+        ("pdu.csv", 7, "pdu.csv: its last reading is 7 s before the end"),
         # Readings up to 7 s: three of their intervals is no more than a late one.
         ("runs/a/power.csv", 11, ""),
     ],
@@ -211,7 +211,7 @@ def test_damage__a_log_that_begins_too_late_says_what_is_missing(good: Path, tmp
     (raw / "runs/a/power.csv").write_text("".join([head, *rows[8:]]))
     faults = [fault for fault in tables(raw)[2] if "reading is" in fault]
     assert [fault.partition(";")[0] for fault in faults] == [
-        "a/power.csv:0: its first reading is 6 s after the start"
+        "a/power.csv: its first reading is 6 s after the start"
     ]
 
 
@@ -228,7 +228,7 @@ def test_damage__a_table_of_sizes_that_is_cut_is_found_by_its_cell_or_its_comman
     assert not [fault for fault in tables(raw)[2] if "sizes" in fault]
     cut(raw, "runs/d/stdout.txt", 10)
     (fault,) = (fault for fault in tables(raw)[2] if "sizes" in fault)
-    said = "d/stdout.txt:0: has 7 sizes, and none from 512 to 65536 B, "
+    said = "d/stdout.txt: has 7 sizes, and none from 512 to 65536 B, "
     assert fault.startswith(f"{said}which others of its cell have;")
     # Alone in its cell, it is held against its own command.
     shutil.rmtree(raw / "runs/b")

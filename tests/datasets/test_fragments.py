@@ -207,7 +207,7 @@ def test_ingest__a_flipped_bit_in_its_store_is_named_in_one_line_and_read_again(
     ingest(raw, out)
     assert (read(), content(out)) == (again, before)
     (line,) = capsys.readouterr().err.splitlines()
-    assert "fragments.sqlite:0: " in line
+    assert "fragments.sqlite: " in line
     assert "is not what was kept; read again" in line
     ingest(raw, out)
     assert (read(), content(out), capsys.readouterr().err) == ([], before, "")

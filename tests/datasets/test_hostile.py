@@ -154,7 +154,7 @@ def test_hostile__costs_itself_and_a_good_campaign_keeps_every_byte(
     assert cli.main(["verify", "bad"]) == 1
     said = capsys.readouterr().err
     assert "data/raw/bad/runs/nested/run.json:1: not a JSON object; " in said
-    assert "data/raw/bad/runs/kernel/run.json:0: is one of the kernel's, not a stored file; " in said
+    assert "data/raw/bad/runs/kernel/run.json: is one of the kernel's, not a stored file; " in said
     assert "Traceback" not in said
     page, seen = bad["deck.html"], text_of(bad["deck.html"])
     assert [name for name in NAMES if name.strip("\t\n\x01") not in seen] == []

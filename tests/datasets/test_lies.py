@@ -238,5 +238,5 @@ def test_verify__names_the_run_that_does_not_count(
     monkeypatch.setattr(project, "root", lambda: campaign.parents[2])
     shutil.copytree(ROOT / "config" / "applications", campaign.parents[2] / "config" / "applications")
     assert main(["verify", "vm-hpcg", "--write"]) == 1
-    line = f"data/raw/vm-hpcg/runs/{run.name}/run.json:0: its result has a local grid of [16], its case"
+    line = f"data/raw/vm-hpcg/runs/{run.name}/run.json: its result has a local grid of [16], its case"
     assert line in capsys.readouterr().err

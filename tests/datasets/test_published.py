@@ -95,7 +95,7 @@ def test_ingest__refuses_a_figure_without_its_source(tmp_path: Path) -> None:
     path = raw / "sources.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(line for line in lines if not line.startswith("isc21-scc,")))
-    with pytest.raises(ConfigError, match=r"figures\.csv:0: figure f1006 names source 'isc21-scc'; add it"):
+    with pytest.raises(ConfigError, match=r"figures\.csv: figure f1006 names source 'isc21-scc'; add it"):
         ingest(raw, tmp_path / "out")
 
 

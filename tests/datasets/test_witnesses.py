@@ -364,7 +364,7 @@ def output_of_another_case(copy: Copy) -> None:
     copy.write("runs/050/stdout.txt", (copy.folder / f"runs/{other['run']}/stdout.txt").read_bytes() + b"\n")
 
 
-@lie("vm-profiles", r"command\.txt:0: says \d+\.?\d* s, its record")
+@lie("vm-profiles", r"command\.txt: says \d+\.?\d* s, its record")
 def shorter_than_the_shell_says(copy: Copy) -> None:
     record = copy.records(run="osu-alltoall-n8-mpip")[0]
     copy.edit(
@@ -375,7 +375,7 @@ def shorter_than_the_shell_says(copy: Copy) -> None:
     assert record["exit_code"] == 0
 
 
-@lie("vm-profiles", r"command\.txt:0: has no --nx=24, which the command of its record has")
+@lie("vm-profiles", r"command\.txt: has no --nx=24, which the command of its record has")
 def another_command(copy: Copy) -> None:
     record = copy.records(run="hpcg-ipm-n16")[0]
     copy.change("hpcg-ipm-n16", command=record["command"].replace("--nx=16", "--nx=24"))
@@ -607,7 +607,7 @@ def own_log(copy: Copy, run: str, watts: float, *, name: str = "power.csv", hour
     copy.write(f"runs/{run}/{name}", "\n".join(rows) + "\n")
 
 
-@lie("vm-exchange", r"power\.csv:0: was read from .*; moved by -1 h it fits: a time zone")
+@lie("vm-exchange", r"power\.csv: was read from .*; moved by -1 h it fits: a time zone")
 def own_log_in_another_zone(copy: Copy) -> None:
     own_log(copy, "050", 300, hours=1)
 
@@ -617,7 +617,7 @@ def megawatts(copy: Copy) -> None:
     own_log(copy, "050", 90_000)
 
 
-@lie("vm-exchange", r"power\.csv:0: has for node the readings of node in run 050")
+@lie("vm-exchange", r"power\.csv: has for node the readings of node in run 050")
 def log_of_another_run(copy: Copy) -> None:
     own_log(copy, "050", 300)
     text = (copy.folder / "runs/050/power.csv").read_text()
@@ -649,12 +649,12 @@ def table_times(copy: Copy, factor: float) -> None:
     copy.write("runs/058/stdout.txt", text)
 
 
-@lie("vm-hpcg", r"058/stdout\.txt:0: has the figures of run 014, each times or by 1\.01;")
+@lie("vm-hpcg", r"058/stdout\.txt: has the figures of run 014, each times or by 1\.01;")
 def table_of_the_neighbour_a_percent_slower(copy: Copy) -> None:
     table_times(copy, 1.01)
 
 
-@lie("vm-hpcg", r"058/stdout\.txt:0: has the figures of run 014, each times or by 1\.004;")
+@lie("vm-hpcg", r"058/stdout\.txt: has the figures of run 014, each times or by 1\.004;")
 def table_of_the_neighbour_a_little_faster(copy: Copy) -> None:
     table_times(copy, 0.996)
 
@@ -682,15 +682,13 @@ def threads_that_the_program_never_had(copy: Copy) -> None:
         copy.edit(f"runs/{record['run']}/job.sh", r"OMP_NUM_THREADS=1", "OMP_NUM_THREADS=2")
 
 
-@lie(
-    "vm-hpcg", r"013/stdout\.txt:0: its output is off the 5 other runs .* factor of .* run 027 is like them;"
-)
+@lie("vm-hpcg", r"013/stdout\.txt: its output is off the 5 other runs .* factor of .* run 027 is like them;")
 def tables_of_two_links_exchanged(copy: Copy) -> None:
     """Links between nodes and memory differ in three factors, not in one."""
     exchanged(copy, "013", "027", "stdout.txt")
 
 
-@lie("vm-exchange", r"079/stdout\.txt:0: its output is off the 11 other runs .* run 006 is like them;")
+@lie("vm-exchange", r"079/stdout\.txt: its output is off the 11 other runs .* run 006 is like them;")
 def outputs_of_two_links_exchanged(copy: Copy) -> None:
     exchanged(copy, "006", "079", "stdout.txt")
 
@@ -759,7 +757,7 @@ def log_of_a_wrong_clock(copy: Copy) -> None:
     metered(copy, hours=37 / 60)
 
 
-@lie("vm-hpcg", r"pdu\.csv:0: meter n1 has no reading that is a power")
+@lie("vm-hpcg", r"pdu\.csv: meter n1 has no reading that is a power")
 def watts_negative(copy: Copy) -> None:
     metered(copy, factor=1.0)
     copy.edit("pdu.csv", r"^(\S+,n1,)", r"\1-")
@@ -941,7 +939,7 @@ def outputs_noted(copy: Copy, **wanted: Any) -> list[str]:
 
 @lie(
     "vm-exchange",
-    r"runs/050/stdout\.txt:0: is not the file that the run left, .*: it is stdout\.txt of run 060;",
+    r"runs/050/stdout\.txt: is not the file that the run left, .*: it is stdout\.txt of run 060;",
 )
 def outputs_of_repeats_swapped(copy: Copy) -> None:
     """Of one cell, so that no figure is out of place; the output has no time and no name."""
@@ -985,7 +983,7 @@ def last_round_removed(copy: Copy) -> None:
     forget(copy, "10", "11")
 
 
-@lie("vm-ranks", r"runs:0: order goes up to 36, and no run has 1 to 12;")
+@lie("vm-ranks", r"runs: order goes up to 36, and no run has 1 to 12;")
 def first_round_removed(copy: Copy) -> None:
     for record in copy.records(repeat=1):
         shutil.rmtree(copy.folder / "runs" / record["run"])
@@ -1015,7 +1013,7 @@ def job_renamed(copy: Copy) -> None:
     copy.edit("sacct.txt", r"^7\|[^|]+", "7|payroll")
 
 
-@lie("vm-ranks", r"r01/run\.json:0: has no accounting; put it back")
+@lie("vm-ranks", r"r01/run\.json: has no accounting; put it back")
 def own_times_removed(copy: Copy) -> None:
     record = copy.records(repeat=1)[0]
     record.pop("accounting")
@@ -1025,13 +1023,13 @@ def own_times_removed(copy: Copy) -> None:
 # ---- scripts of runs
 
 
-@lie("vm-lulesh", r"job\.sh:0: starts 27 ranks, its record has 1;")
+@lie("vm-lulesh", r"job\.sh: starts 27 ranks, its record has 1;")
 def script_of_other_ranks(copy: Copy) -> None:
     run = copy.records(ranks=1, exit_code=0)[0]["run"]
     copy.edit(f"runs/{run}/job.sh", r"-np \d+", "-np 27")
 
 
-@lie("vm-lulesh", r"job\.sh:0: starts 4 threads, its record has 1;")
+@lie("vm-lulesh", r"job\.sh: starts 4 threads, its record has 1;")
 def script_of_other_threads(copy: Copy) -> None:
     run = copy.records(ranks=1, exit_code=0)[0]["run"]
     copy.edit(f"runs/{run}/job.sh", r"OMP_NUM_THREADS=1$", "OMP_NUM_THREADS=4")
@@ -1148,7 +1146,7 @@ def file_added(copy: Copy) -> None:
     copy.write(f"runs/{copy.records(repeat=1)[0]['run']}/better.txt", "12 % better\n")
 
 
-_NO_ROWS = r"sacct\.txt:0: has no row of 6 of the 6 jobs that measured runs, 7 the first"
+_NO_ROWS = r"sacct\.txt: has no row of 6 of the 6 jobs that measured runs, 7 the first"
 
 
 @pytest.mark.parametrize(
@@ -1156,13 +1154,13 @@ _NO_ROWS = r"sacct\.txt:0: has no row of 6 of the 6 jobs that measured runs, 7 t
     [
         ("vm-ranks", accounts_removed, [_NO_ROWS]),
         ("vm-ranks", accounts_emptied, [_NO_ROWS]),
-        ("vm-ranks", file_added, [r"r01/better\.txt:0: is none of the files that the run left"]),
+        ("vm-ranks", file_added, [r"r01/better\.txt: is none of the files that the run left"]),
         (
             "vm-hpcg",
             left_out,
-            [r"002/run\.json:\d+: is left out by its record \(timing is false", r"\(node was busy\)"],
+            [r"002/run\.json: is left out by its record \(timing is false", r"\(node was busy\)"],
         ),
-        ("vm-hpcg", hole_in_a_log, [r"pdu\.csv:0: has 0 readings while run 055 ran, its interval gives 14"]),
+        ("vm-hpcg", hole_in_a_log, [r"pdu\.csv: has 0 readings while run 055 ran, its interval gives 14"]),
     ],
 )
 def test_verify__notes_what_may_be_honest(

@@ -188,7 +188,7 @@ def test_power__of_others_logs_at_several_points_the_outermost_count(tmp_path: P
     found = [(rapl, readers.open(rapl, engine="rapl")), (bmc, readers.open(bmc))]
     (fault,) = own_logs(tmp_path, found).faults
     assert str(fault).endswith(
-        "rapl.energy.csv:0: a power log in addition to those of the point 'input'; "
+        "rapl.energy.csv: a power log in addition to those of the point 'input'; "
         "not added to them: same watts"
     )
     # One BMC cannot be that of two nodes; packages that name them can.
@@ -217,7 +217,7 @@ def test_power__two_tools_on_one_node_are_not_added_and_one_node_is_not_the_run(
     one = own_logs(tmp_path, found)
     assert [log.name.rpartition("/")[2] for log in one.logs] == ["perf.txt"]
     what = "a power log of likwid-powermeter in addition to that of perf stat; not added to it: same watts"
-    assert str(one.faults[0]).endswith(f"likwid.txt:0: {what}")
+    assert str(one.faults[0]).endswith(f"likwid.txt: {what}")
     assert refused(over(own_logs(tmp_path, found, nodes=2), START, END)) == "perf stat: power of 1 of 2 nodes"
 
 
@@ -242,7 +242,7 @@ def test_power__a_log_of_others_beside_the_samplers_is_not_added(tmp_path: Path)
     found = [(one, readers.open(one)) for one in (path, other)]
     (fault,) = own_logs(tmp_path, found).faults
     what = "a power log in addition to the sampler's; not added to it: same watts"
-    assert str(fault).endswith(f"/house.csv:0: {what}")
+    assert str(fault).endswith(f"/house.csv: {what}")
 
 
 def test_points__the_samplers_types_are_ordered_from_the_rack_to_the_chips() -> None:

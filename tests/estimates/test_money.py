@@ -26,7 +26,7 @@ def test_amounts__are_converted(text, unit, value):
 
 @pytest.mark.parametrize("text", ["250 V", "250", "much", "", "nan W", "1 W + 1 s", "250 W; 3"])
 def test_amounts__what_is_no_power_is_refused(text):
-    with pytest.raises(BenchbookError, match=r"amount:0: .* write it like '1 W'"):
+    with pytest.raises(BenchbookError, match=r"amount: .* write it like '1 W'"):
         amount(text, "W")
 
 
@@ -49,7 +49,7 @@ def test_cost__of_a_year_at_constant_power():
 
 
 def test_cost__a_pue_below_one_is_refused():
-    with pytest.raises(BenchbookError, match=r"pue:0: a PUE of 0\.9; "):
+    with pytest.raises(BenchbookError, match=r"pue: a PUE of 0\.9; "):
         cost("1 kWh", 0.2, pue=0.9)
 
 

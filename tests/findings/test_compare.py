@@ -265,9 +265,9 @@ def test_compare_command__its_status_is_three_if_anything_became_worse(
     [
         (
             ["same", "same:mpi=MPICH"],
-            "same:0: no run has mpi 'MPICH'; is 'MPICH 4.0.2' meant? known: MPICH 4.0.2, Open MPI 4",
+            "same: no run has mpi 'MPICH'; is 'MPICH 4.0.2' meant? known: MPICH 4.0.2, Open MPI 4",
         ),
-        (["same", "same:mpl=x"], "same:0: unknown factor 'mpl'; is 'mpi' meant? known: application, "),
+        (["same", "same:mpl=x"], "same: unknown factor 'mpl'; is 'mpi' meant? known: application, "),
         (["same", "same", "--across", "mpi=a"], "--across: 'mpi=a' names no two levels; write FACTOR="),
         (["same", "same", "--ignore", "node"], "--ignore: unknown factor 'node'; is 'nodes' meant? known: "),
         (["same:case=nx16", "same:case=osu_latency"], "; measure the same jobs"),

@@ -152,7 +152,7 @@ def test_additions__a_profile_that_contradicts_its_run_changes_nothing(
     trees.put(next(OTHER.glob("*.xml")), tmp_path / "tree" / "job-77.xml")
     status, _, err = again(tmp_path / "tree", capsys)
     assert status == 1
-    assert err.startswith("job-77.xml:0: output says 2 ranks, its profile 8; it is not joined to run hpcg: ")
+    assert err.startswith("job-77.xml: output says 2 ranks, its profile 8; it is not joined to run hpcg: ")
     assert state(project) == before
 
 
@@ -230,7 +230,7 @@ def test_additions__the_output_of_a_job_that_ran_on_replaces_its_beginning(
     before = state(project)
     status, _, err = again(tmp_path / "tree", capsys)
     assert status == 1
-    assert "hpcg.o77:0: goes on where run hpcg.o77 ends, and job-77.sh of that run is not in" in err
+    assert "hpcg.o77: goes on where run hpcg.o77 ends, and job-77.sh of that run is not in" in err
     assert state(project) == before
 
 

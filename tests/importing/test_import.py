@@ -204,7 +204,7 @@ def test_import__a_pattern_of_no_path_is_one_line(
     trees.folders(tmp_path / "tree", trees.good()[:5], sacct=False)
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--pattern", "{mpi}/x"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert ":0: is not of the pattern '{mpi}/x'; " in line
+    assert ": is not of the pattern '{mpi}/x'; " in line
     assert line.endswith("(4 more files have the same fault)")
 
 
@@ -219,7 +219,7 @@ def test_import__a_path_that_its_output_contradicts_costs_its_run(
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--yes"]) == 1
     fault = capsys.readouterr().err
     assert fault.startswith(
-        f"openmpi/nx64/1gbe/run-9/{wrong.name}:0: its path says case nx64 ('nx64'), its output nx16; "
+        f"openmpi/nx64/1gbe/run-9/{wrong.name}: its path says case nx64 ('nx64'), its output nx16; "
     )
     assert fault.count("\n") == 1
     assert len(list(project.glob("data/raw/mine/runs/*/run.json"))) == 5

@@ -209,10 +209,10 @@ def test_to_tell__on_the_cluster_of_the_other_campaign(aliased: Path) -> None:
     [
         (["--from", "spring"], "--to-tell: goes with --from; give --from CAMPAIGN --to-tell"),
         (["--to-tell"], "--to-tell: goes with --from; give --from CAMPAIGN --to-tell"),
-        (["--from", "winter", "--to-tell"], "winter:0: no effect has several causes that changed together"),
+        (["--from", "winter", "--to-tell"], "winter: no effect has several causes that changed together"),
         (
             ["--from", "autumn", "--to-tell"],
-            "autumn:0: changed together with cluster, which no matrix",
+            "autumn: changed together with cluster, which no matrix",
         ),
     ],
 )

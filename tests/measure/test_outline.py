@@ -85,9 +85,9 @@ def test_nodes__a_feature_that_is_asked_for_is_all_that_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "partition", "said"),
     [
-        ("", "", "nodes.txt:0: no node; give the output of `scontrol show node`"),
-        ("slurm_load_node error: Unable to contact\n", "", "nodes.txt:0: no node;"),
-        (listed({}), "debug", "nodes.txt:0: no node with partition 'debug'; there are batch"),
+        ("", "", "nodes.txt: no node; give the output of `scontrol show node`"),
+        ("slurm_load_node error: Unable to contact\n", "", "nodes.txt: no node;"),
+        (listed({}), "debug", "nodes.txt: no node with partition 'debug'; there are batch"),
         (listed({"state": "DRAIN"}), "", "1 nodes, all down or drained"),
         ("\n" + listed({}, {"cores": ""}), "", "nodes.txt:17: node n2 has no CoresPerSocket"),
     ],
@@ -113,6 +113,27 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def planned(name: str, base: Path) -> matrix.MatrixPlan:
     return matrix.expand(declare.load(name, base))
+
+
+def test_new_campaign__our_own_program_has_a_compiler_and_the_plan_refuses_one_without(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = {"mpicc.openmpi": "/opt/mpi/bin/mpicc.openmpi", "mpicc": "/usr/bin/mpicc"}
+    monkeypatch.setattr(shutil, "which", there.get)
+    assert cli.main(["new-campaign", "mine", "--yes", "--mpi", "Open MPI 4.1.4,MPICH 4.0.2"]) == 0
+    libraries = declare.load("mine", elsewhere).launch.mpi
+    assert [one.compiler for one in libraries.values()] == ["/opt/mpi/bin/mpicc.openmpi", "/usr/bin/mpicc"]
+    path = elsewhere / "config/clusters/mine.yaml"
+    path.write_text(path.read_text().replace("      compiler: /usr/bin/mpicc\n", ""))
+    lines = path.read_text().splitlines()
+    at = next(number for number, line in enumerate(lines, 1) if line == "    MPICH-4.0.2:")
+    with pytest.raises(ConfigError, match=rf"mine.yaml:{at}: MPICH-4.0.2 names no compiler; add 'compiler:"):
+        planned("mine", elsewhere)
+    capsys.readouterr()
+    there.clear()
+    assert cli.main(["new-campaign", "bare", "--yes"]) == 0
+    todo = "config/clusters/bare.yaml: where the compiler of Open MPI is, for /path/to/mpicc"
+    assert f"fill in: {todo}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -414,7 +435,7 @@ def test_new_campaign__files_pass_the_plan(
         ("--application hpcg --case nx9", "hpcg has no case 'nx9'; known: nx16"),
         ("--env UCX_TLS", "--env: 'UCX_TLS' sets no variable; write it like UCX_TLS=tcp,self"),
         ("--env 1X=2", "--env: '1X=2' sets no variable"),
-        ("--scontrol missing.txt", "missing.txt:0: No such file"),
+        ("--scontrol missing.txt", "missing.txt: No such file"),
         ("--scontrol nodes.txt --partition big", "there are batch"),
     ],
 )

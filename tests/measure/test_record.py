@@ -243,7 +243,7 @@ def test_record__a_published_run_does_not_fail_for_its_left_over_folder(
         assert record.main(["end", str(work)]) == 0
     assert told(tmp_path) == {"pair-r01": ("pair-r01", ""), "pair-r01.2": ("pair-r01.2", "")}
     left = "pair-r01 is recorded; its folder is left over (Device or resource busy)"
-    assert capsys.readouterr().err == f"{work}/.nfs01:0: {left}; the next command removes it\n"
+    assert capsys.readouterr().err == f"{work}/.nfs01: {left}; the next command removes it\n"
     launch.recover(work)
     assert not work.exists()
     assert len(told(tmp_path)) == 2
@@ -275,12 +275,12 @@ def test_main__the_remedy_is_that_of_the_error(
     monkeypatch.setattr(files, "write_text", refused)
     assert record.main(["end", str(work)]) == 1
     why = f"cannot be recorded ([Errno {number}] {os.strerror(number)}: '/some/file')"
-    assert capsys.readouterr().err == f"{work}:0: {why}; {remedy}, then measure again\n"
+    assert capsys.readouterr().err == f"{work}: {why}; {remedy}, then measure again\n"
     monkeypatch.setattr(finish, "kept", refused)
     monkeypatch.setattr(finish.project, "root", lambda: tmp_path)
     assert finish.main(["c"]) == 1
     why = f"the campaign cannot be finished ({os.strerror(number)})"
-    assert capsys.readouterr().err == f"/some/file:0: {why}; {remedy}, then give the same command again\n"
+    assert capsys.readouterr().err == f"/some/file: {why}; {remedy}, then give the same command again\n"
     monkeypatch.setattr(manifest, "write_text", refused)
     (line,) = finish.add_to_manifest(tmp_path, "c")
     assert line.endswith(f": {os.strerror(number)}; {remedy}, then measure again: it is written then")
@@ -377,7 +377,7 @@ def test_record__retracted_run_is_measured_again_and_the_manifest_follows(work: 
     (raw / "runs/pair-r01/stdout.txt").write_text("proxy result: better\n", encoding="ascii")
     assert finish.add_to_manifest(tmp_path, "c") == []
     (fault,) = faults()
-    assert "runs/pair-r01/stdout.txt:0: has changed" in fault
+    assert "runs/pair-r01/stdout.txt: has changed" in fault
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_resume__second_workflow_is_refused_until_the_first_is_dead(base: Path) 
     first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
-    with pytest.raises(ConfigError, match=rf'c:0: is being measured by another .*"pid": {first.pid}'):
+    with pytest.raises(ConfigError, match=rf'c: is being measured by another .*"pid": {first.pid}'):
         resume.lock("c", base)
     first.kill()  # no chance to clean up
     first.communicate()
@@ -56,7 +56,7 @@ def test_resume__without_slurm_a_machine_measures_one_campaign_at_a_time(base: P
     path.write_text(path.read_text(encoding="utf-8").replace("scheduler: slurm", "scheduler: none"))
     with (
         resume.lock("c", base),
-        pytest.raises(ConfigError, match=r'd:0: would share this machine .*"campaign": "c"'),
+        pytest.raises(ConfigError, match=r'd: would share this machine .*"campaign": "c"'),
     ):
         resume.lock("d", base)
     resume.lock("d", base).close()

@@ -506,7 +506,7 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     monkeypatch.chdir(base)
     # While the disk is full nothing is lost, and each command says why nothing is written.
     lines = attempts.started(base, "c")
-    cut = [f"{notes}/{job}.0.1000.part:0: the note that job {job} has started is cut" for job in "789"]
+    cut = [f"{notes}/{job}.0.1000.part: the note that job {job} has started is cut" for job in "789"]
     assert [line for line in lines if " is cut" in line] == [
         f"{one}; make room, then measure again" for one in cut
     ]
@@ -522,7 +522,7 @@ def test_started__a_note_that_a_full_disk_has_cut_is_named_and_has_a_record(
     lines = attempts.started(base, "c")
     assert folders.recorded(base, "c") == {f"{name}.failed-1" for name in names[:2]}
     assert [path.name for path in folders.noted(base, "c")] == ["9.0.1000.part"]
-    assert any(line.startswith(f"{notes}/9.0.1000.part:0: job 9 has no record: ") for line in lines)
+    assert any(line.startswith(f"{notes}/9.0.1000.part: job 9 has no record: ") for line in lines)
 
 
 def laid_out(base: Path, run: str, job: str) -> None:

@@ -88,7 +88,7 @@ def test_measure__only_where_the_campaign_is_at_home(
     whole(base)
     status, said = snakemake(base, "--cores", "1", "measure", "--config", "measure=c")
     assert status == 1
-    assert "config/clusters/paper.yaml:0: scheduler: slurm, and no profile; add --profile slurm" in said
+    assert "config/clusters/paper.yaml: scheduler: slurm, and no profile; add --profile slurm" in said
     # A login node without Slurm's commands, but with a shell and git.
     (tmp_path / "bin").mkdir()
     for tool in ("sh", "bash", "which", "git"):
@@ -97,7 +97,7 @@ def test_measure__only_where_the_campaign_is_at_home(
     status, said = snakemake(base, "--profile", "slurm", "measure", "--config", "measure=c")
     assert status == 1
     remedy = "log in on the cluster and give the command there"
-    assert f"Slurm:0: no Slurm on this machine (no command scontrol); {remedy}" in said
+    assert f"Slurm: no Slurm on this machine (no command scontrol); {remedy}" in said
     assert not (base / "data/raw/.running").exists()
 
 
@@ -294,7 +294,7 @@ def test_finish__runs_of_a_copied_folder_count_for_nothing(
     assert finish.main(["c"]) == 1
     out, err = capsys.readouterr()
     what = "says campaign 'b', and does not count here; put the run where it belongs, then measure again"
-    assert err == f"data/raw/c/runs/{names[3]}/run.json:0: {what}\n"
+    assert err == f"data/raw/c/runs/{names[3]}/run.json: {what}\n"
     assert "all 30 runs" not in out
     shutil.rmtree(folders.finished(base, "c") / names[3])
     put(base, names[3], reason="")

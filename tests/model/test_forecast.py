@@ -148,7 +148,7 @@ def test_forecast__widened_ends_lie_outside_of_the_draws_and_twice_is_the_same()
 
 
 def test_page__of_a_campaign_without_a_model_is_refused() -> None:
-    with pytest.raises(ConfigError, match="vm-hpcg:0: is not modelled"):
+    with pytest.raises(ConfigError, match="vm-hpcg: is not modelled"):
         page.forecasts("vm-hpcg", {"LS-DYNA": list(IVB.values())}, ["ib-hdr"], COUNTS)
 
 

@@ -142,4 +142,4 @@ def test_main__asks_for_a_program(
     assert codes.main([]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "hpcg:0: has no program" in said
+    assert "hpcg: has no program" in said

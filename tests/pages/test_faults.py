@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis.base.errors import ConfigError
 from analysis.pages import figures
+from analysis.pages.drawing import draw_series
 from analysis.pages.figures.faults import faults
 from analysis.site.build import build
 from analysis.site.page import PageInput
@@ -208,8 +209,8 @@ def test_build__a_line_for_each_figure_with_faults(
     nbformat.write(notebook, tmp_path / "one.ipynb")
     page = PageInput("one", tmp_path / "one.ipynb", "measured", "mock")
     lines = [
-        "page one:0: figure 1: a line has one point; “nodes” is cut off; change how it is drawn",
-        "page one:0: figure 3: nothing is drawn; change how it is drawn",
+        "page one: figure 1: a line has one point; “nodes” is cut off; change how it is drawn",
+        "page one: figure 3: nothing is drawn; change how it is drawn",
     ]
     if refuse:
         with pytest.raises(ConfigError) as error:
@@ -219,5 +220,19 @@ def test_build__a_line_for_each_figure_with_faults(
         return
     build([], [page], Provenance(commit="0"), tmp_path / "site")
     said = capsys.readouterr().err.splitlines()
-    assert said == [f"warning: {line.rpartition(';')[0].replace(':0:', ':')}" for line in lines]
+    assert said == [f"warning: {line.rpartition(';')[0]}" for line in lines]
     assert (tmp_path / "site/one.html").is_file()
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (1.1, 1.0, 0.97, 0.8), (0.3, 0.5)])
+def test_scaling__the_name_of_the_ideal_lies_on_no_curve(shares: tuple[float, ...]) -> None:
+    counts = [1, 2, 4, 8, 16, 32]
+    speedups = [(share, n, n * share if n > 1 else 1.0) for share in shares for n in counts]
+    table = pd.DataFrame(speedups, columns=["series", "nodes", "speedup"])
+    table = table.assign(low=table["speedup"] * 0.98, high=table["speedup"] * 1.02)
+    fig = draw_series(
+        table, x="nodes", y="speedup", ylabel="speedup", evidence="measured", campaign="mock",
+        ideal=dict(zip(counts, counts, strict=True)),
+    )  # fmt: skip
+    figures.svg(fig, description="Speedup")
+    assert faults(fig, "Speedup") == []

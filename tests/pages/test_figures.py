@@ -84,13 +84,13 @@ def test_interval_points__names_lines_at_their_ends() -> None:
 def test_interval_points__refuses_an_estimate_outside_its_interval() -> None:
     frame = points([1, 2]).assign(high=[1.2, 1.5])
     with pytest.raises(
-        ConfigError, match=r"figure:0: y 2.0 is outside \[1.9, 1.5\] at x 2\.0; check the interval"
+        ConfigError, match=r"figure: y 2.0 is outside \[1.9, 1.5\] at x 2\.0; check the interval"
     ):
         draw(frame)
 
 
 def test_interval_points__refuses_a_missing_column() -> None:
-    with pytest.raises(ConfigError, match=r"figure:0: has no column 'high'; columns are \['x', 'y', 'low'\]"):
+    with pytest.raises(ConfigError, match=r"figure: has no column 'high'; columns are \['x', 'y', 'low'\]"):
         draw(points([1, 2]).drop(columns="high"))
 
 

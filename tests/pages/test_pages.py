@@ -23,6 +23,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.sentences import Statement
 from analysis.estimates.spelling import remarked
 from analysis.pages.figures.svg import svg
+from analysis.pages.notebook import Book, open_book
 from analysis.schema.factors import at_level
 from analysis.schema.registry import blank, to_dataset
 from tests.estimates.hand import in_turn
@@ -492,3 +493,21 @@ def test_sentences__of_several_scalings_the_weakest_is_named_alone() -> None:
 def worded(asked: Question, made: Campaign) -> str:
     """Word what a campaign answers."""
     return Statement(asked, findings_of(asked, made, measured(asked, made)), made).sentence
+
+
+def test_left_out__runs_in_doubt_are_counted_with_their_place() -> None:
+    alike, mixed = [10.0, 10.1, 10.2, 9.9, 10.0, 10.1], [5.0, 5.1, 5.0, 9.0, 9.1, 9.0]
+    one = campaign([*runs(alike, nodes=1), *runs(mixed, nodes=2), *runs([3.0, 3.1, 6.0, 6.1], nodes=4)])
+    book = Book(one, ())
+    why = f"may be no repeats and are left out; benchbook findings {one.name} says why."
+    assert book.left_out({}, along="nodes") == f"10 runs of 2 settings (2 nodes, 4 nodes) {why}"
+    assert book.left_out({"nodes": 2}, {"nodes": [1, 2]}) == f"6 runs of 1 setting {why}"
+    assert book.left_out({"nodes": 1}) == book.left_out() == ""
+
+
+@pytest.mark.datasets("published-plane-waves")
+def test_left_out__castep_says_which_nodes_its_curve_lacks() -> None:
+    # Ten rows each of runs.csv of that cluster at 4 and 8 nodes, and none of these on the curve.
+    book = open_book("published-plane-waves", [])
+    said = book.left_out({"application": "castep"}, along="nodes")
+    assert said.startswith("20 runs of 2 settings (4 nodes, 8 nodes) may be no repeats and are left out")

@@ -56,7 +56,7 @@ def test_runs__different_executions_have_no_fault(campaign: Path) -> None:
 def test_runs__a_folder_without_its_record_is_named(campaign: Path) -> None:
     (campaign / "runs/002").mkdir()
     assert check(campaign)[0] == [
-        f"{LABEL}/runs/002/run.json:0: is missing; a run without its record is in no statistic"
+        f"{LABEL}/runs/002/run.json: is missing; a run without its record is in no statistic"
     ]
 
 
@@ -86,21 +86,21 @@ def test_runs__a_record_that_belongs_elsewhere_is_named(
     add(campaign, "002")
     path = campaign / "runs/002/run.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    assert check(campaign)[0] == [f"{LABEL}/runs/002/run.json:0: {said}; put the run where it belongs"]
+    assert check(campaign)[0] == [f"{LABEL}/runs/002/run.json: {said}; put the run where it belongs"]
 
 
 @pytest.mark.parametrize("reason", ["", "its job was suspended for 6 s"])
 def test_runs__a_failed_attempt_gives_a_reason(campaign: Path, reason: str) -> None:
     add(campaign, "002.failed-1", reason=reason)
     what = "is a failed attempt by its name, and its record gives no reason"
-    said = f"{LABEL}/runs/002.failed-1/run.json:0: {what}; put the reason back: without one the run counts"
+    said = f"{LABEL}/runs/002.failed-1/run.json: {what}; put the reason back: without one the run counts"
     assert check(campaign)[0] == [said] * (not reason)
 
 
 def test_runs__two_runs_of_one_job_are_a_fault(campaign: Path) -> None:
     add(campaign, "002", job_id=100)
     assert check(campaign)[0] == [
-        f"{LABEL}/runs/002/run.json:0: has job 100, like run 001; remove the copy: a job counts once"
+        f"{LABEL}/runs/002/run.json: has job 100, like run 001; remove the copy: a job counts once"
     ]
 
 
@@ -116,7 +116,7 @@ def test_runs__runs_at_once_may_share_a_job_as_many_as_there_were(campaign: Path
     assert check(campaign) == ([], [])
     add(campaign, "002c", **both)
     faults, notes = check(campaign)
-    assert [line.split(":0: ")[1].split(";")[0] for line in faults] == [
+    assert [line.split(": ", 1)[1].split(";")[0] for line in faults] == [
         "has job 7, like run 002a",
         "has the factors and the repetition (1) of run 002a",
     ]
@@ -127,7 +127,7 @@ def test_runs__a_copied_run_without_a_job_is_a_fault(campaign: Path) -> None:
     same = {"job_id": None, "repeat": 9, "start": 1795300000.0, "end": 1795300010.0, "nodelist": []}
     add(campaign, "002", **same)
     add(campaign, "003", **same)
-    assert [line.split(":0: ")[1] for line in check(campaign)[0]] == [
+    assert [line.split(": ", 1)[1] for line in check(campaign)[0]] == [
         "has the factors and the repetition (9) of run 002; remove one: it may be a copy"
     ]
 
@@ -137,7 +137,7 @@ def test_runs__a_repetition_that_was_executed_twice_is_noted(campaign: Path) -> 
     assert check(campaign) == (
         [],
         [
-            f"{LABEL}/runs/002/run.json:0: has the factors and the repetition (1) of run 001; "
+            f"{LABEL}/runs/002/run.json: has the factors and the repetition (1) of run 001; "
             "both count: they began at different times"
         ],
     )
@@ -161,7 +161,7 @@ BESIDE = {"start": 1795220005.0, "end": 1795220100.0}  # 5 s of run 001
 def test_runs__two_runs_on_one_node_that_say_alone_are_a_fault(campaign: Path) -> None:
     add(campaign, "002", nodelist=["n2", "n3"], **BESIDE)
     assert check(campaign)[0] == [
-        f"{LABEL}/runs/002/run.json:0: ran on n2 for 5.0 s together with run 001; one of them says alone; "
+        f"{LABEL}/runs/002/run.json: ran on n2 for 5.0 s together with run 001; one of them says alone; "
         "set timing to false in both, or correct concurrent_jobs"
     ]
 
@@ -214,7 +214,7 @@ def test_runs__a_short_run_within_a_long_one_is_found_behind_others(campaign: Pa
     add(campaign, "002", concurrent_jobs=2, start=1795300000.0, end=1795309999.0)
     add(campaign, "003", concurrent_jobs=2, start=1795300001.0, end=1795300002.0)
     add(campaign, "004", start=1795300050.0, end=1795300051.0)
-    assert [line.split(":0: ")[1].split(";")[0] for line in check(campaign)[0]] == [
+    assert [line.split(": ", 1)[1].split(";")[0] for line in check(campaign)[0]] == [
         "ran on n1 for 1.0 s together with run 002"
     ]
 
@@ -227,7 +227,7 @@ def test_runs__another_input_file_within_a_case_is_a_fault(campaign: Path) -> No
     add(campaign, "006", application="ls-dyna", case="neon", input_files=inputs[2])
     said = f"its input 3cars.k has SHA-256 {'b' * 64}, that of run 002 {'a' * 64}"
     remedy = "they did not compute the same: measure one of them again"
-    assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json:0: {said}; {remedy}"]
+    assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json: {said}; {remedy}"]
 
 
 def test_runs__program_built_anew_within_a_case_is_a_fault(campaign: Path) -> None:
@@ -239,4 +239,4 @@ def test_runs__program_built_anew_within_a_case_is_a_fault(campaign: Path) -> No
     add(campaign, "007", application="x", case="y", build="-O2", binary=None)
     said = f"its program prog has SHA-256 {'b' * 64}, that of run 002 {'a' * 64}"
     remedy = "it was built anew: measure one of them again, or give each its own 'variant'"
-    assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json:0: {said}; {remedy}"]
+    assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json: {said}; {remedy}"]

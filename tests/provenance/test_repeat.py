@@ -118,7 +118,7 @@ def test_repeat__a_level_that_the_cluster_lacks_is_asked_for(
     command = ["repeat", str(crate), "--cluster", "mine", "--as", "again"]
     assert cli.main(command) == 1
     said = capsys.readouterr().err
-    assert "c:0: 2 of 2 runs cannot be repeated; mine has no mpi 'Open MPI 4.1.4': " in said
+    assert "c: 2 of 2 runs cannot be repeated; mine has no mpi 'Open MPI 4.1.4': " in said
     assert "give --level 'mpi=Open MPI 4.1.4:YOURS'" in said
     assert files(empty) == before
     assert cli.main([*command, "--level", "mpi=Open MPI 4.1.4"]) == 1
@@ -155,7 +155,7 @@ def refused(crate: Path, empty: Path, capsys: pytest.CaptureFixture[str]) -> str
     [
         (
             lambda name, data: (name, data + b"9" if name.endswith("a-r01/stdout.txt") else data),
-            "bad.zip/runs/a-r01/stdout.txt:0: has changed since line ",
+            "bad.zip/runs/a-r01/stdout.txt: has changed since line ",
         ),
         (
             lambda name, data: (name.replace("runs/a-r01/stdout.txt", "../../../evil.txt"), data),
@@ -163,11 +163,11 @@ def refused(crate: Path, empty: Path, capsys: pytest.CaptureFixture[str]) -> str
         ),
         (
             lambda name, data: (name, b"{}" if name == "ro-crate-metadata.json" else data),
-            "bad.zip:0: has no ro-crate-metadata.json that names a campaign; give a crate",
+            "bad.zip: has no ro-crate-metadata.json that names a campaign; give a crate",
         ),
         (
             lambda name, data: (name, b"title: [" if name.endswith("alpha.yaml") else data),
-            "bad.zip/benchbook/config/applications/alpha.yaml:0: is not the file of ro-crate-metadata.json; ",
+            "bad.zip/benchbook/config/applications/alpha.yaml: is not the file of ro-crate-metadata.json; ",
         ),
         (  # by an application's file of another version, of which the metadata has the checksum
             lambda name, data: (
@@ -204,7 +204,7 @@ def test_repeat__what_is_no_crate_is_one_line(
     assert "'color=red:blue' is no level" in capsys.readouterr().err
     for name in ("x.zip", "none.zip"):
         assert cli.main(["repeat", name]) == 1
-        assert capsys.readouterr().err.startswith(f"{name}:0: ")
+        assert capsys.readouterr().err.startswith(f"{name}: ")
     assert files(empty) == {"config/clusters/mine.yaml", "config/config.yaml", "x.zip"}
 
 
@@ -227,7 +227,7 @@ def test_repeat__of_an_archive_with_a_flipped_bit_leaves_nothing(
     bad.write_bytes(data)
     monkeypatch.chdir(empty)
     (line,) = refused(bad, empty, capsys).splitlines()
-    assert line.startswith(f"{bad}:0: cannot be unpacked: ")
+    assert line.startswith(f"{bad}: cannot be unpacked: ")
     assert not (empty / "data/raw/c").exists()
 
 
@@ -241,7 +241,7 @@ def test_repeat__of_names_that_cannot_be_files_names_the_archive(
             archive.writestr("runs", "a file")
             archive.writestr(name, "{}")
         assert cli.main(["repeat", "x.zip"]) == 1
-        assert capsys.readouterr().err.startswith("x.zip:0: cannot be unpacked: ")
+        assert capsys.readouterr().err.startswith("x.zip: cannot be unpacked: ")
 
 
 def ready(empty: Path, *changes: tuple[str, str]) -> list[str]:
@@ -271,7 +271,7 @@ def test_repeat__another_campaign_of_the_name_is_not_compared(
     planned.parent.mkdir(exist_ok=True)
     planned.write_text("title: mine\n", encoding="utf-8")
     assert cli.main(command) == 1
-    assert "data/raw/c:0: is another campaign than the crate's" in capsys.readouterr().err
+    assert "data/raw/c: is another campaign than the crate's" in capsys.readouterr().err
     assert planned.read_text(encoding="utf-8") == "title: mine\n"
     planned.unlink()
     shutil.copytree(measured / "data/raw/c", own)
@@ -279,18 +279,18 @@ def test_repeat__another_campaign_of_the_name_is_not_compared(
     manifest.write(own, "c", force=True)
     before = files(empty)
     assert cli.main(command) == 1
-    why = "data/raw/c:0: is another campaign than the crate's: of its 6 files of runs 1 are not the same here"
+    why = "data/raw/c: is another campaign than the crate's: of its 6 files of runs 1 are not the same here"
     assert why in capsys.readouterr().err
     assert files(empty) == before
     shutil.copy(measured / "data/raw/c/runs/a-r01/stdout.txt", own / "runs/a-r01/stdout.txt")
     shutil.copytree(own / "runs/a-r01", own / "runs/a-r03")
     manifest.write(own, "c", force=True)
     assert cli.main([*command[:-3], "--as", "c", str(crate)]) == 1
-    assert "c:0: is the crate's own campaign; give another with --as" in capsys.readouterr().err
+    assert "c: is the crate's own campaign; give another with --as" in capsys.readouterr().err
     assert cli.main(command) == 0
     assert "wrote data/raw/c" not in capsys.readouterr().out
     assert cli.main(command) == 1
-    assert "config/campaigns/again.yaml:0: exists already; " in capsys.readouterr().err
+    assert "config/campaigns/again.yaml: exists already; " in capsys.readouterr().err
 
 
 ALPHA_HERE = (
@@ -335,7 +335,7 @@ def test_repeat__what_the_cluster_has_not_is_named(
         assert f"left out: 1 run: {why}" in said.out
     else:
         assert status == 1
-        assert f"c:0: 2 of 2 runs cannot be repeated; {why}" in said.err
+        assert f"c: 2 of 2 runs cannot be repeated; {why}" in said.err
         assert files(empty) == before
 
 
@@ -401,9 +401,9 @@ def test_repeat__jobs_at_once_need_a_core_each_where_ranks_share_them(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("title: x\nfacts: []\n", "config/clusters/mine.yaml:0: has no part 'launch'; say there how"),
+        ("title: x\nfacts: []\n", "config/clusters/mine.yaml: has no part 'launch'; say there how"),
         ("- x\n", "config/clusters/mine.yaml:1: the file: ['x'] is not of type 'object'; "),
-        ("", "config/clusters/mine.yaml:0: is no cluster; "),
+        ("", "config/clusters/mine.yaml: is no cluster; "),
     ],
 )
 def test_repeat__a_cluster_that_starts_nothing_is_named(
@@ -457,5 +457,5 @@ def test_repeat__of_published_figures_starts_nothing(
     monkeypatch.chdir(empty)
     before = files(empty)
     assert cli.main(["repeat", str(crate)]) == 1
-    assert "cloud.zip:0: has no record of a run: its figures were published" in capsys.readouterr().err
+    assert "cloud.zip: has no record of a run: its figures were published" in capsys.readouterr().err
     assert files(empty) == before

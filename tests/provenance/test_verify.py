@@ -60,9 +60,9 @@ def test_verify__one_line_a_fault_and_status_1(project: Path, capsys: pytest.Cap
     code, out, err = run(capsys, "x")
     assert (code, out) == (1, ["x: 4 files, 1 run, 3 faults, 0 notes"])
     assert [line.split(";")[0] for line in err] == [
-        "data/raw/x/runs/001/run.json:0: has changed since line 3 of MANIFEST.sha256",
-        "data/raw/x/new:0: is not in MANIFEST.sha256",
-        "data/raw/x/runs/001/run.json:0: says evidence 'synthetic', but the campaign declares 'measured'",
+        "data/raw/x/runs/001/run.json: has changed since line 3 of MANIFEST.sha256",
+        "data/raw/x/new: is not in MANIFEST.sha256",
+        "data/raw/x/runs/001/run.json: says evidence 'synthetic', but the campaign declares 'measured'",
     ]
 
 
@@ -74,7 +74,7 @@ def test_verify__does_not_overwrite_a_manifest_without_force(
     (project / "data/raw/x/new").write_text("")
     code, out, err = run(capsys, "--write", "x")
     assert (code, out) == (1, [])
-    assert err == ["data/raw/x/MANIFEST.sha256:0: exists already; check against it, or --force"]
+    assert err == ["data/raw/x/MANIFEST.sha256: exists already; check against it, or --force"]
     assert (project / "data/raw/x" / manifest.NAME).read_bytes() == before
     assert run(capsys, "--write", "--force", "x")[0] == 0
 
@@ -88,7 +88,7 @@ def test_verify__what_is_no_campaign_is_refused(
     project: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     (project / "data/raw/.running").mkdir()
-    assert run(capsys, name) == (1, [], [f"data/raw/{name}:0: is no raw campaign; known: x"])
+    assert run(capsys, name) == (1, [], [f"data/raw/{name}: is no raw campaign; known: x"])
 
 
 def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
@@ -105,7 +105,7 @@ def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
     assert [line for line in err if "matrix" in line] == [
         f"data/raw/x/runs/{said}: the matrix declares it; "
         "measure the campaign again: only what is missing will run"
-        for said in ("a-r01:0: is missing", "b-r01:0: is missing (1 failed)", "b-r01.2:0: is missing")
+        for said in ("a-r01: is missing", "b-r01: is missing (1 failed)", "b-r01.2: is missing")
     ]
 
 
@@ -119,7 +119,7 @@ def test_verify__runs_that_the_matrix_no_longer_declares_are_a_note(
     code, out, err = run(capsys, "x")
     assert (code, out) == (0, ["x: 3 files, 1 run, 0 faults, 1 note"])
     assert err == [
-        "config/campaigns/x.yaml:0: 1 runs are not in the matrix, 001 the first; "
+        "config/campaigns/x.yaml: 1 runs are not in the matrix, 001 the first; "
         "they count like the others: move them to a campaign of their own if they should not"
     ]
 

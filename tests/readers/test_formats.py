@@ -313,7 +313,7 @@ def test_formats__the_folder_of_a_database_opens(tmp_path: Path) -> None:
     assert ds.identical(whole)
     assert ds["app_time"].values.tolist() == [5.0, 4.5]
     (tmp_path / "site").mkdir()
-    with pytest.raises(ReadError, match=r"site:0: is a folder, and no database; one has a file experiment"):
+    with pytest.raises(ReadError, match=r"site: is a folder, and no database; one has a file experiment"):
         readers.open(tmp_path / "site")
 
 

@@ -74,7 +74,7 @@ def test_hpcc__garbled_line_is_left_out_and_named() -> None:
 
 
 def test_hpcc__other_text_is_refused() -> None:
-    with pytest.raises(ReadError, match=r"^log:0: neither HPCC's banner nor its summary; "):
+    with pytest.raises(ReadError, match=r"^log: neither HPCC's banner nor its summary; "):
         hpcc.parse(b"a=1\n", "log")
 
 

@@ -73,7 +73,7 @@ def test_hpcg__leaves_its_log_alone() -> None:
     logs = sorted(CAMPAIGN.glob("*/hpcg2*.txt"))
     assert len(logs) == 135
     assert not any(hpcg.sniff(path.read_bytes(), path.name) for path in logs)
-    with pytest.raises(ReadError, match=r"hpcg20261121T002731\.txt:0: no line is one of an HPCG result"):
+    with pytest.raises(ReadError, match=r"hpcg20261121T002731\.txt: no line is one of an HPCG result"):
         hpcg.parse(logs[0].read_bytes(), logs[0].name)
 
 
@@ -216,7 +216,7 @@ def test_hpcg__missing_result_line_is_named() -> None:
     assert math.isnan(ds.rating.item())
     assert ds.valid.item() is False
     assert ds.complete is False
-    assert ds.warnings[0].startswith("cut.txt:0: the result line is missing; ")
+    assert ds.warnings[0].startswith("cut.txt: the result line is missing; ")
 
 
 def test_hpcg__number_cut_at_the_end_is_left_out() -> None:

@@ -155,7 +155,7 @@ def test_imb__output_without_a_benchmark_is_no_result() -> None:
 
 
 def test_imb__other_text_is_refused() -> None:
-    with pytest.raises(ReadError, match="f:0: no title and no table of IMB"):
+    with pytest.raises(ReadError, match="f: no title and no table of IMB"):
         imb.parse(b"hello\n", "f")
 
 

@@ -301,7 +301,7 @@ def test_lsdyna__reads_windows_line_ends_and_a_missing_last_one() -> None:
 
 
 def test_lsdyna__refuses_other_text() -> None:
-    with pytest.raises(ReadError, match=r"^x.txt:0: no line is one that LS-DYNA prints; "):
+    with pytest.raises(ReadError, match=r"^x.txt: no line is one that LS-DYNA prints; "):
         lsdyna.parse(b"Elapsed time: 12 s\n", "x.txt")
 
 

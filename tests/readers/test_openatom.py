@@ -119,7 +119,7 @@ def test_openatom__list_that_does_not_add_up_is_named() -> None:
 
 
 def test_openatom__refuses_other_text() -> None:
-    with pytest.raises(ReadError, match=r"^x.txt:0: no line is one that OpenAtom prints; "):
+    with pytest.raises(ReadError, match=r"^x.txt: no line is one that OpenAtom prints; "):
         openatom.parse(b"Charm++> Running in non-SMP mode: numPes 64\nInfo: NAMD 2.14\n", "x.txt")
 
 

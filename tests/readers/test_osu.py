@@ -229,7 +229,7 @@ def test_osu__names_the_program_of_a_title(title: str, name: str) -> None:
 
 
 def test_osu__other_text_is_refused() -> None:
-    with pytest.raises(ReadError, match=r"^log:0: no title of an OSU micro-benchmark; "):
+    with pytest.raises(ReadError, match=r"^log: no title of an OSU micro-benchmark; "):
         osu.parse(b"1 2.5\n2 3.5\n", "log")
 
 

@@ -94,5 +94,5 @@ def test_proxy__sizes_of_an_earlier_result_are_left_out() -> None:
 
 
 def test_proxy__other_text_is_refused() -> None:
-    with pytest.raises(ReadError, match=r"x.txt:0: no line 'proxy result: ...'; give"):
+    with pytest.raises(ReadError, match=r"x.txt: no line 'proxy result: ...'; give"):
         proxy.parse(b"result: 3\n", "x.txt")

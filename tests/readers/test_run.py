@@ -132,7 +132,7 @@ def test_run__missing_required_key_is_named(name: str) -> None:
     assert values[name] == ""
     assert faults.complete is False
     assert [str(f) for f in faults.faults] == [
-        f"r.json:0: {name!r} is missing or empty; add it: a record needs it"
+        f"r.json: {name!r} is missing or empty; add it: a record needs it"
     ]
 
 

@@ -40,7 +40,7 @@ def test_sacct__reads_the_accounting_of_the_campaign() -> None:
     assert ds.time_zone == "as printed by sacct"
     assert ds.complete is True
     remedy = "none of 572 records has any; do not use it"
-    assert ds.warnings == [f"sacct.txt:0: {NO_METER}; {remedy}"]
+    assert ds.warnings == [f"sacct.txt: {NO_METER}; {remedy}"]
 
 
 def test_sacct__reads_a_job_and_its_steps() -> None:
@@ -141,7 +141,7 @@ def test_sacct__json_of_a_failed_job_without_its_exit_code_is_blank_and_named(sh
     assert ds.exit_code.values.tolist() == [-1, 5, 0]
     remedy = "exit code left blank; sacct --parsable2 may know it"
     assert [w for w in ds.warnings if "FAILED" in w] == [
-        f"s.json:0: job 28 is FAILED with return code 0; {remedy}"
+        f"s.json: job 28 is FAILED with return code 0; {remedy}"
     ]
     assert ds.complete is True
 

@@ -265,7 +265,7 @@ def test_build__without_verdicts_the_front_page_shows_what_runs_answer(tmp_path:
 
 def test_build__two_pages_of_one_name_are_an_error(tmp_path: Path) -> None:
     page = site_mock.pages(tmp_path)[0]
-    with pytest.raises(ConfigError, match=r"pages:0: page 'interconnect' is listed twice; rename one"):
+    with pytest.raises(ConfigError, match=r"pages: page 'interconnect' is listed twice; rename one"):
         build([], [page, page], Provenance(), tmp_path)
 
 
@@ -304,5 +304,5 @@ def test_build__refuses_output_that_loads_or_runs(tmp_path: Path, output: str, w
         build(
             [], [PageInput("bad", tmp_path / "bad.ipynb", "measured", "mock")], Provenance(), tmp_path / "out"
         )
-    assert f"bad.ipynb cell 1:0: {what}; " in str(caught.value)
+    assert f"bad.ipynb cell 1: {what}; " in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -178,7 +178,7 @@ def test_read__refuses_what_is_no_notebook(tmp_path: Path, content: str | None) 
     path = tmp_path / "n.ipynb"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(ConfigError, match=r"n\.ipynb:0: is no readable notebook \(.*\); execute it again"):
+    with pytest.raises(ConfigError, match=r"n\.ipynb: is no readable notebook \(.*\); execute it again"):
         read(PageInput("n", path, "measured", "mock"))
 
 

@@ -223,7 +223,7 @@ def test_synthesis__jobs_at_once_start_together_and_share_the_nodes() -> None:
 
 def test_synthesis__truth_with_gaps_is_refused_by_name(tmp_path: Path) -> None:
     truth = truth_of("lsdyna2014")
-    with pytest.raises(ConfigError, match=r"lsdyna2014.yaml:0: no value for 3 nodes among those for 2, 4, 8"):
+    with pytest.raises(ConfigError, match=r"lsdyna2014.yaml: no value for 3 nodes among those for 2, 4, 8"):
         build(changed(truth, runs=[{"question": "x", "interconnect": "1gbe", "nodes": 3}]), tmp_path / "out")
     with pytest.raises(ConfigError, match="no base for ls-dyna elsewhere; declare one"):
         build(changed(truth, runs=[{"question": "x", "case": "elsewhere"}]), tmp_path / "out")
@@ -256,7 +256,7 @@ def test_synthesis__command_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )  # (1 + 1 + 2) + 3 OSU cells, 6 times, and a failed one
     assert len(list((out / "runs").iterdir())) == 43
     assert cli.main(["stage", "synthesis", str(tmp_path / "none.yaml"), str(out)]) == 1
-    assert capsys.readouterr().err.startswith(f"{tmp_path}/none.yaml:0: No such file or directory; ")
+    assert capsys.readouterr().err.startswith(f"{tmp_path}/none.yaml: No such file or directory; ")
 
 
 def test_synthesis__says_how_far_it_is_where_that_takes_long(

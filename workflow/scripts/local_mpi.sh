@@ -20,7 +20,7 @@ fi
 
 version=$(sed -n 's/^ *name: MPICH \([0-9.]*\).*/\1/p' "$cluster")
 if [ -z "$version" ]; then
-    echo "$cluster:0: names no 'MPICH <version>'; restore the line 'name: MPICH ...'" >&2
+    echo "$cluster: names no 'MPICH <version>'; restore the line 'name: MPICH ...'" >&2
     exit 1
 fi
 if [ "$("$folder/bin/mpichversion" --version 2>/dev/null | sed -n 's/^MPICH Version: *//p')" != "$version" ]; then

@@ -13,10 +13,7 @@ LOST = "left out; correct the line"  # what is done with a row of a table that c
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a source: its 1-based line (0: all of it), what was found, the remedy.
-
-    A source that is an option or a command, ``--expect`` or ``benchbook claim new``, has no lines.
-    """
+    """One thing wrong with a source: its 1-based line (0: none), what was found, the remedy."""
 
     source: str
     line: int
@@ -24,8 +21,7 @@ class Fault:
     remedy: str
 
     def __str__(self) -> str:
-        typed = not self.line and self.source.startswith(("--", "benchbook "))
-        return f"{self.source}{'' if typed else f':{self.line}'}: {self.found}; {self.remedy}"
+        return f"{self.source}{f':{self.line}' if self.line else ''}: {self.found}; {self.remedy}"
 
 
 class BenchbookError(ValueError):

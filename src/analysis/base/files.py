@@ -318,13 +318,13 @@ def refusal(error: OSError) -> str:
     """Return the one line on a file that the system refuses; empty if it is about no file."""
     if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
         _, name, why = error.args[0][0]  # of many that could not be copied
-        return f"{name}:0: {why}; put it right"
+        return f"{name}: {why}; put it right"
     name = error.filename2 or error.filename  # of a copy the second is the one that is written
     if isinstance(name, bytes):
         name = os.fsdecode(name)
     if not isinstance(name, str) and error.errno not in _REMEDIES:
         return ""
-    return f"{name if isinstance(name, str) else 'a file'}:0: {cause(error)}; {remedy(error)}"
+    return f"{name if isinstance(name, str) else 'a file'}: {cause(error)}; {remedy(error)}"
 
 
 class LockedError(Exception):

@@ -49,16 +49,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_INPUT
 
 
-def pasteable(text: str, commands: Sequence[str] = ()) -> str:
+def pasteable(text: str, commands: Sequence[str] = (), *, moved: bool = False) -> str:
     """Let the commands in a text start as this one was: ``.venv/bin/benchbook`` where no shell finds it.
 
-    `commands` are the names that follow ``benchbook`` in a command; by default any word does.
+    `commands` are the names that follow ``benchbook`` in a command; by default any word does. With `moved`
+    they are for another folder.
     """
     program = sys.argv[0]
     if Path(program).name != "benchbook" or shutil.which("benchbook") == os.path.abspath(program):  # noqa: PTH100
         return text
     name = "|".join(map(re.escape, commands)) or "[a-z-]+"
-    return re.sub(rf"(?<![\w/.-])benchbook (?=(?:{name})\b)", f"{os.path.relpath(program)} ", text)
+    path = os.path.abspath(program) if moved else os.path.relpath(program)  # noqa: PTH100
+    return re.sub(rf"(?<![\w/.-])benchbook (?=(?:{name})\b)", f"{path} ", text)
 
 
 def _names_of(kind: str) -> Callable[..., list[str]]:

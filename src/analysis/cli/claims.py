@@ -157,6 +157,7 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> list[str]:
             asked = report.claim(name).question
             silent.append(reasons.pop() + _differing(asked, loaded) + _measured(asked, loaded))
         else:
+            reasons[-1] += _several(report.claim(name).question, loaded, found.runs)
             word = displayed(found.verdict)
             rows.append([campaign, found.expected_text, found.estimate_text, str(found.n or ""), word])
     if rows:
@@ -165,6 +166,14 @@ def _preview(report: Report, name: str, campaigns: Sequence[str]) -> list[str]:
         print(f"no campaign of this build tests it{':' * bool(silent)}", *silent[:_CHOICES], sep="\n")
     print()
     return [row[0] for row in rows]
+
+
+def _several(question: Question, campaign: Campaign, runs: Sequence[str]) -> str:
+    """Say which applications answered a claim that names none, and how it names one."""
+    found = sorted(set(campaign.runs["application"][campaign.runs["run"].isin(runs)]))
+    if len(found) < 2 or "application" in (question.select or {}):
+        return ""
+    return f"; it names no application, so {', '.join(found)} answered: --select application={found[0]}"
 
 
 def _measured(question: Question, campaign: Campaign) -> str:

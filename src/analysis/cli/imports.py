@@ -178,7 +178,7 @@ def _print_plan(plan: ImportPlan, *, patterned: bool) -> None:
     whole = f"{counted(plan.files, 'file')}, {plan.placed} with a place; {counted(len(plan.runs), 'new run')}"
     known = f", {plan.known} imported before" if plan.known else ""
     known += f", {len(plan.joined)} with new files or facts" if plan.joined else ""
-    print(f"{whole}{known}, {len(plan.faults)} at fault")
+    print(f"{whole}{known}, {counted(len(plan.faults), 'fault')} in reading")
     for line in plan.guesses:
         print(f"guessed: {line}")
     for line in plan.notes:
@@ -309,4 +309,4 @@ def _print_written(plan: ImportPlan, made: Sequence[Path]) -> None:
     declaration = Path("config") / "campaigns" / f"{plan.name}.yaml"
     if declaration not in made and (entries := power_entries(plan)):
         print(f"add to {declaration}, so that energy is computed from the new power logs:\n{entries}", end="")
-    print(pasteable(f"next: benchbook verify {plan.name}"))
+    print(pasteable(f"next: benchbook verify {plan.name}  # says which runs do not count, and why"))

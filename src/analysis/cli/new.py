@@ -35,7 +35,8 @@ def new_project(folder: str) -> int:
             print(f"{makefile} is yours: to follow each release, let it `include {TARGETS}`")
         return FINE
     print(f"{base}: a project of your own. Next:\n\n  cd {shlex.quote(str(base))}")
-    print("  benchbook import FOLDER --as NAME    # or: benchbook new-campaign NAME\n  make report")
+    print(pasteable("  benchbook import FOLDER --as NAME    # or: benchbook new-campaign NAME", moved=True))
+    print("  make report")
     return FINE
 
 

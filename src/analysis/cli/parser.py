@@ -36,11 +36,7 @@ class Parser(argparse.ArgumentParser):
         """Print one line and exit with 2."""
         wrong, command = _WRONG.search(message), self._command()
         if wrong and wrong[3]:
-            option = wrong[3].partition("=")[0]
-            options = [one for one in command._all_options() if one.startswith("--") and one != option]
-            message = f"unknown option {option}{_nearest(option, options)}"
-            if owners := self._with_option(option):
-                message = f"{option} is an option of {', '.join(owners)}"
+            message = self._unknown(wrong[3])
         elif wrong:
             choices = [one for one in re.findall(r"[\w-]+", wrong[2]) if one != INTERNAL]
             meant = _nearest(wrong[1], choices)
@@ -48,17 +44,34 @@ class Parser(argparse.ArgumentParser):
         elif left := _LEFT.search(message):
             message = self._left_over(left[1])
         elif "are required: " in message:
-            lacking = message.partition("required: ")[2].split(", ")
-            named = {
-                one.dest: f"{one.dest} ({', '.join(one.choices)})" for one in self._actions if one.choices
-            }
-            message = f"lacks {', '.join(named.get(one, one) for one in lacking)}"
+            message = self._lacking(message.partition("required: ")[2].split(", "))
         self.exit(WRONG_USAGE, f"{command.prog}: {message}; see {command.prog} --help\n")
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse as argparse does, and keep the words for what an error says of them."""
+    def _unknown(self, option: str) -> str:
+        """Name the commands that have an option, or the nearest option."""
+        option = option.partition("=")[0]
+        if owners := self._with_option(option):
+            return f"{option} is an option of {', '.join(owners)}"
+        options = [one for one in self._command()._all_options() if one.startswith("--") and one != option]
+        return f"unknown option {option}{_nearest(option, options)}"
+
+    def _lacking(self, missing: Sequence[str]) -> str:
+        """Name what was not given, and what may stand there; an unknown option is named before all."""
+        options = self._all_options()
+        for word in self._given:
+            if word.startswith("--") and not any(one.startswith(word.partition("=")[0]) for one in options):
+                return self._unknown(word)
+        named = {}
+        for one in self._actions:
+            called = one.option_strings[-1] if one.option_strings else str(one.metavar or one.dest)
+            words = getattr(one, "completer", list)() or (one.choices if called != "COMMAND" else None)
+            named[called] = f"{called} ({', '.join(words)})" if words else called
+        return f"lacks {', '.join(named.get(one, one) for one in missing)}"
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the words, which errors name."""
         self._given = list(sys.argv[1:] if args is None else args)
-        return super().parse_args(args, namespace)
+        return super().parse_known_args(args, namespace)
 
     def _parse_optional(self, arg_string: str) -> Any:
         """Take a level such as ``-O3`` as the value that it is: long options have two dashes."""

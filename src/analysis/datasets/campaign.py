@@ -245,7 +245,7 @@ def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str
             added = row | other | {"run": f"{row['run']}.{at}", "repeat": number}
             added["reason"] = added["reason"] or _slurm_reason(row)
             rows.append(added | {"valid": not added["reason"]})
-        what = f"{row['run']}:0: its job left {1 + len(run.repeats)} results; each is a repeat"
+        what = f"{row['run']}: its job left {1 + len(run.repeats)} results; each is a repeat"
         faults.append(f"{what}; elapsed time and energy cover all of them and are left blank")
     return faults
 

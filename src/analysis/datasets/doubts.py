@@ -3,6 +3,7 @@
 It reads a raw campaign as `ingest` does, by the same functions.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -113,10 +114,8 @@ def _accounts(joined: Joined) -> Iterator[Fault]:
 
 def _parsed(text: str) -> Fault | None:
     """Return the fault that a line spells, None if it is none."""
-    source, _, rest = text.partition(":")
-    line, _, found = rest.partition(": ")
-    what, _, remedy = found.rpartition("; ")
-    return Fault(source, int(line), what, remedy) if line.isdecimal() and what else None
+    found = re.fullmatch(r"([^:]*)(?::(\d+))?: (.+); (.*)", text, re.DOTALL)
+    return Fault(found[1], int(found[2] or 0), found[3], found[4]) if found else None
 
 
 def _excluded(joined: Joined) -> Iterator[Fault]:

@@ -45,12 +45,12 @@ def _chosen(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[xr.Dataset, lis
     own = [name for name in names if name.casefold() == str(row["case"]).casefold()] or names
     none = result.isel(row=slice(0))
     if len(own) != 1:
-        what = f"{row['run']}:0: IMB printed {', '.join(names) or 'nothing'} and the case is {row['case']!r}"
+        what = f"{row['run']}: IMB printed {', '.join(names) or 'nothing'} and the case is {row['case']!r}"
         return none, [f"{what}; name the case after one of them to have its table compared"]
     mine = result.isel(row=benchmarks == own[0])
     mine = mine.isel(row=mine["processes"].values == mine["processes"].values.max())
     if len(set(mine["size"].values.tolist())) < mine.sizes["row"]:
-        what = f"{row['run']}:0: IMB printed {own[0]} for several groups or modes"
+        what = f"{row['run']}: IMB printed {own[0]} for several groups or modes"
         return none, [f"{what}; run it without -multi 1 and in one mode to have its table compared"]
     return mine, []
 

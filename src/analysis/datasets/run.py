@@ -108,7 +108,7 @@ def read_run(
     out = RunFolder(blank("runs") | {"run": name, "timing": True})
     record, found, refused = _read_files(folder, name, out, known, witnessed=witnessed)
     if out.row["run"] != name:  # the folder is what joins the tables, and is a safe file name
-        out.faults.append(f"{name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
+        out.faults.append(f"{name}/{RECORD}: says run {out.row['run']!r}; the folder's name is used")
         out.row["run"] = name
     application = applications.get(out.row["application"])
     results = _results(found, application)

@@ -119,12 +119,12 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
                 continue
             if note.get("cut"):
                 lines.append(
-                    f"{path}:0: the note that job {job} has started is cut; make room, then measure again"
+                    f"{path}: the note that job {job} has started is cut; make room, then measure again"
                 )
                 note["run"] = accounting.submitted(base, campaign).get(job) or _told(campaign, job)
                 if not note["run"]:
                     what = f"job {job} has no record: no log and no accounting names its run"
-                    lines.append(f"{path}:0: {what}; measure again, then remove this note")
+                    lines.append(f"{path}: {what}; measure again, then remove this note")
                     continue
             run = plan(campaign, base).run(str(note["run"]))
             if state == "COMPLETED" and not again and _another_has(base, campaign, run.name, job):
@@ -137,10 +137,10 @@ def started(base: Path, campaign: str, seen: Seen | None = None) -> list[str]:
                 lines += _attempt(base, campaign, run, note, why)
                 folders.settle(gone)
         except ConfigError as error:  # a run that the matrix has no more
-            lines.append(f"{path}:0: job {job} has no record: {error}; then remove this note")
+            lines.append(f"{path}: job {job} has no record: {error}; then remove this note")
         except OSError as error:
             what = f"job {job} has no record, and none can be written ({files.cause(error)})"
-            lines.append(f"{path}:0: {what}; {files.remedy(error)}, then give the same command again")
+            lines.append(f"{path}: {what}; {files.remedy(error)}, then give the same command again")
     return lines
 
 

@@ -244,6 +244,8 @@ class Checker:
             what = f"{job['mpi']!r} has the family {mpi.family} and is started by {mpi.start}"
             remedy = "charmrun is for the family charm, which nothing else starts"
             self._note((*own, "start"), what, remedy, cluster)
+        if site and site.build and not mpi.compiler:
+            self._note(own, f"{job['mpi']} names no compiler", "add 'compiler: .../mpicc'", cluster)
         if mpi.family == "charm" and site and site.container:
             what = f"{name} is in a container, and {job['mpi']!r} starts it by charmrun"
             return what, "charmrun looks for the program outside: give its path there"

@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
             return _finish(campaign, base) if mine else 1
     except OSError as error:
         what = f"the campaign cannot be finished ({files.cause(error)}); {files.remedy(error)}"
-        print(f"{error.filename or base}:0: {what}, then give the same command again", file=sys.stderr)
+        print(f"{error.filename or base}: {what}, then give the same command again", file=sys.stderr)
         return 1
 
 
@@ -80,7 +80,7 @@ def of_others(base: Path, campaign: str) -> list[str]:
             if (says := record.get(key, mine)) != mine:
                 what = f"says {key} {says!r}, and does not count here"
                 remedy = "put the run where it belongs, then measure again"
-                found.append(f"data/raw/{campaign}/runs/{name}/{folders.RECORD}:0: {what}; {remedy}")
+                found.append(f"data/raw/{campaign}/runs/{name}/{folders.RECORD}: {what}; {remedy}")
     return found
 
 

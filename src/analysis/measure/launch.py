@@ -133,7 +133,7 @@ def _over(base: Path, campaign: str, job: _Slurm, own: str) -> str:
 
 def _not_laid_out(error: OSError, folder: Path) -> int:
     what = f"cannot be laid out ({files.cause(error)}); {files.remedy(error)}, then measure again"
-    print(f"{error.filename or folder}:0: {what}", file=sys.stderr)
+    print(f"{error.filename or folder}: {what}", file=sys.stderr)
     return 1
 
 

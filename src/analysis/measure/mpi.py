@@ -133,9 +133,6 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
     """Compile ``src/proxy/proxy.c`` with a library of the cluster's file; it is there whole or not at all."""
     entry = declared.launch.mpi[mpi]
     where = ("launch", "mpi", mpi)
-    if not entry.compiler:
-        remedy = "add 'compiler: .../mpicc'"
-        raise ConfigError(declared.cluster.fault(where, f"{mpi} names no compiler", remedy))
     compiler = str(declared.base / entry.compiler if "/" in entry.compiler else entry.compiler)
     target.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(target) as beside:

@@ -387,6 +387,12 @@ def cluster(
         launch |= {name: text for name, text in _chosen(wanted, kind, partition).items() if text}
     named = zip(as_names(wanted.mpi), wanted.mpi, strict=True)
     launch["mpi"] = {name: _library(text, search=wanted.search) for name, text in named}
+    if wanted.application == "proxy" and not wanted.binary:  # built where it runs
+        for entry in launch["mpi"].values():
+            names = (f"mpicc.{entry['family']}", "mpicc") if wanted.search else ()
+            entry["compiler"] = next(filter(None, map(shutil.which, names)), "/path/to/mpicc")
+            if entry["compiler"].startswith("/path/to"):
+                out.todo.append(f"{place}: where the compiler of {entry['name']} is, for /path/to/mpicc")
     for factor, levels in {"interconnect": as_names(wanted.interconnect), **wanted.levels}.items():
         if levels:
             launch[factor] = {level: {} for level in levels}

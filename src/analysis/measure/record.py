@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         return end(work, killed=arguments[2] if len(arguments) > 2 else "")
     except OSError as error:
         what = f"cannot be recorded ({error}); {files.remedy(error)}, then measure again"
-        print(f"{work}:0: {what}", file=sys.stderr)
+        print(f"{work}: {what}", file=sys.stderr)
         return 1
 
 
@@ -225,7 +225,7 @@ def _remove(work: Path) -> None:
         shutil.rmtree(work)
     except OSError as error:
         what = f"is recorded; its folder is left over ({files.cause(error)}); the next command removes it"
-        print(f"{error.filename or work}:0: {work.name} {what}", file=sys.stderr, flush=True)
+        print(f"{error.filename or work}: {work.name} {what}", file=sys.stderr, flush=True)
 
 
 def retract(folder: Path, why: str) -> str:

@@ -11,6 +11,7 @@ from matplotlib.ticker import AutoLocator, ScalarFormatter
 from analysis.base.words import in_order, significant
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
+from analysis.pages.figures.names import name_ends
 from analysis.pages.figures.style import GREY, PAPER, looks, whiskers
 from analysis.schema.factors import label
 
@@ -84,9 +85,7 @@ def draw_series(
     )  # fmt: skip
     if ideal:
         ax.plot(list(ideal), list(ideal.values()), color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
-        end = list(ideal)[-1]
-        ax.annotate("linear", (end, ideal[end]), xytext=(-4, 2), textcoords="offset points", ha="right",
-                    va="bottom", size=9.5, color=GREY)  # fmt: skip
+        name_ends(ax, [(*list(ideal.items())[-1], "linear")], True, {"linear": (GREY, "")})
     if x == "time_s":  # measured, not chosen: no tick at each value
         ax.xaxis.set_major_locator(AutoLocator())
         ax.xaxis.set_major_formatter(ScalarFormatter())

@@ -18,13 +18,15 @@ from IPython.display import Markdown
 
 from analysis.base import models, project
 from analysis.base.errors import BenchbookError, ReadError
-from analysis.base.words import FIGURES, capitalised, displayed
+from analysis.base.words import FIGURES, capitalised, counted, displayed, in_order
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.claims.verdicts import NOT_TESTED
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.estimates.contents import load_config
+from analysis.estimates.selection import Select
 from analysis.schema.campaigns import CampaignFile
+from analysis.schema.factors import level_name
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,22 @@ class Book:
                     narrowed = Report(report.name, report.title, report.publisher, report.date, (one,))
                     return evaluate(narrowed, self.campaign)[0]
         raise KeyError(claim)
+
+    def left_out(self, *selections: Select | None, along: str = "") -> str:
+        """Say which of the selected runs are in doubt: no time on the page rests on them; empty if none is.
+
+        `along` is the axis on which they are missing.
+        """
+        chosen = [self.campaign.select(one, timing=False)["run"] for one in selections]
+        asked = {run for runs in chosen for run in runs}
+        cells = [one for one in self.campaign.doubts if asked & set(one.runs)]
+        if not cells:
+            return ""
+        levels = in_order({one.cell[along] for one in cells if along in one.cell})
+        where = f" ({', '.join(level_name(along, one) for one in levels)})" if levels else ""
+        runs = counted(sum(len(one.runs) for one in cells), "run")
+        why = f"benchbook findings {self.campaign.name} says why"
+        return f"{runs} of {counted(len(cells), 'setting')}{where} may be no repeats and are left out; {why}."
 
 
 # A number with its sign, unit and interval, or nothing.

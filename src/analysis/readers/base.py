@@ -48,7 +48,7 @@ class Faults:
         """Return the dataset attributes ``complete`` and ``warnings``."""
         warnings = [str(fault) for fault in self.faults]
         if self.suppressed:
-            warnings.append(f"{self.source}:0: {self.suppressed} more faults like these; not listed")
+            warnings.append(f"{self.source}: {self.suppressed} more faults like these; not listed")
         return {"complete": self.complete, "warnings": warnings}
 
 

@@ -143,7 +143,7 @@ def test_control__a_job_script_starts_and_stops_it(tmp_path):
     assert f"process {pid}" in started.stdout
     wait_for(lambda: (tmp_path / "p.csv").read_text().count(",n2,120,") >= 2, "readings")
     again = command(tmp_path, "start", "c.yaml", "p.csv", "--nodes", "n1")
-    assert (again.returncode, "p.log:0: exists" in again.stderr) == (1, True)
+    assert (again.returncode, "p.log: exists" in again.stderr) == (1, True)
     stopped = command(tmp_path, "stop", "p.csv")
     assert (stopped.returncode, stopped.stderr) == (0, "")
     assert (tmp_path / "p.csv").read_text().endswith(",\n")
@@ -298,5 +298,5 @@ def test_output__readings_are_never_overwritten(tmp_path):
     (tmp_path / "power.csv").write_text("time,power\n")
     sampler = Sampler("power: {meters: [{type: slurm, name: a, node: a}]}\n", tmp_path)
     assert sampler.wait() == 1
-    assert "power.csv:0: exists; choose another name" in sampler.said()
+    assert "power.csv: exists; choose another name" in sampler.said()
     assert sampler.out.read_text() == "time,power\n"

@@ -102,4 +102,4 @@ def test_borrowed__project_with_patterns_has_a_format(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["solver", "98.5"]
-    assert "broken.py:0: no patterns" in done.stderr
+    assert "broken.py: no patterns" in done.stderr

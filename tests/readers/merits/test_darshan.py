@@ -33,7 +33,7 @@ def test_darshan__log_is_found_by_its_first_bytes() -> None:
 
 def test_darshan__without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ReadError, match=r"^f:0: .*pip install 'benchbook\[darshan\]', or .*darshan-parser"):
+    with pytest.raises(ReadError, match=r"^f: .*pip install 'benchbook\[darshan\]', or .*darshan-parser"):
         readers.parse(LITTLE, "f")
 
 
@@ -58,7 +58,7 @@ def test_darshan__library_that_fails_costs_the_log_only(
 ) -> None:
     monkeypatch.setattr(darshan, "_LIMIT", 1.0)
     library(monkeypatch, tmp_path, program)
-    with pytest.raises(ReadError, match=f"^f:0: .*{found}"):
+    with pytest.raises(ReadError, match=f"^f: .*{found}"):
         readers.parse(LITTLE, "f")
 
 

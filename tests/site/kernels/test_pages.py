@@ -133,7 +133,7 @@ def test_pages__refuse_a_file_that_is_no_notebook(write: Write, server: Path) ->
     assert "\n" not in fault
     notebook.unlink()
     fault = request(page(notebook), notebook.parent / "log", server=server)
-    assert fault == "notebooks/page.ipynb:0: no such notebook; check the name"
+    assert fault == "notebooks/page.ipynb: no such notebook; check the name"
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_pages__a_function_is_called_in_the_server_or_here(
     assert Path("log").read_text() == "said"
     given = {"raw": "nowhere", "processed": "processed"}
     fault = call("analysis.cli.stages:ingest", given, "log", server=socket)
-    assert fault.startswith("nowhere/runs:0: holds no run; ")
+    assert fault.startswith("nowhere/runs: holds no run; ")
     assert Path("log").read_text() == f"{fault}\n"
     fault = call("analysis.cli.stages:ingest", {"raw": 1}, "log", server=socket)
     assert fault.startswith("ingest: TypeError: ")

@@ -64,7 +64,7 @@ def _srun(path: str, more: Sequence[str], out: Path, others: Sequence[str]) -> s
     try:
         step = _background([*argv, *more, "--local"], beside(out, f"{_NODES}.log"), environment)
     except OSError as error:
-        print(f"{out}:0: no srun ({error.strerror}): {', '.join(others)} sample nothing", file=sys.stderr)
+        print(f"{out}: no srun ({error.strerror}): {', '.join(others)} sample nothing", file=sys.stderr)
         return None
     _write_pid(beside(out, f"{_NODES}.pid"), step.pid)
     return step
@@ -118,7 +118,7 @@ def _await_step(step: subprocess.Popen[bytes], out: Path, others: Sequence[str])
         time.sleep(0.05)
     if nodes := absent():
         hint = f"see {beside(out, f'{_NODES}.log')}; the job goes on"
-        print(f"{out}:0: no sampler on {', '.join(nodes)}; {hint}", file=sys.stderr)
+        print(f"{out}: no sampler on {', '.join(nodes)}; {hint}", file=sys.stderr)
     step.returncode = 0
 
 

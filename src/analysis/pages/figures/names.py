@@ -136,7 +136,8 @@ def _marks(ax: Axes) -> list[Floats]:
 
 def _legend(ax: Axes, looks: Sequence[tuple[str, str, str]], style: Literal["-", "none"]) -> None:
     for level, shade, mark in looks:
-        handle = Line2D([], [], color=shade, marker=mark, linestyle=style, markersize=7, label=level)
+        line = style if mark else "--"  # what is no measured curve is dashed
+        handle = Line2D([], [], color=shade, marker=mark, linestyle=line, markersize=7, label=level)
         handle.set_markeredgecolor(PAPER)
         ax.add_line(handle)
     legend_beside(ax, 0.2 if style == "none" else 0.6)

@@ -25,7 +25,7 @@ def main(words: list[str]) -> int:
     try:
         stream = open(log, "wb")  # noqa: PTH123, SIM115
     except OSError as error:
-        sys.exit(f"{log}:0: cannot be written ({error.strerror}); give the log another place")
+        sys.exit(f"{log}: cannot be written ({error.strerror}); give the log another place")
     with stream:
         fault = ask(order, stream.fileno())
     if fault is None:

@@ -88,7 +88,7 @@ def _check(page: NotebookRun, source: Path) -> None:
     """Refuse a parameter that the notebook does not have, of which papermill would only warn."""
     logging.getLogger("papermill").setLevel(logging.ERROR)
     if not source.is_file():
-        raise PageError(f"{page.notebook}:0: no such notebook; check the name")
+        raise PageError(f"{page.notebook}: no such notebook; check the name")
     try:
         cells = stable.read(source).cells
     except Exception as error:
