@@ -214,6 +214,23 @@ def test_doubts__a_run_on_a_node_with_a_wrong_clock_counts(
     assert off == ([] if said else [what])
 
 
+@pytest.mark.parametrize(("up", "said"), [(101.5, "the clock of"), (5501.5, "noted its facts 1.5 h before")])
+def test_doubts__a_clock_that_is_set_between_facts_and_start_is_no_moved_record(
+    campaign: Path, up: float, said: str
+) -> None:
+    """A disturbed run had it: by the clock that nobody sets 1.5 s went by, by the other 1.5 h more."""
+    run = first(campaign, case="osu_bw", interconnect="shared-memory")
+    (campaign / "sacct.txt").unlink()
+    start = json.loads((run / "run.json").read_text())["start"]
+    facts = {"host": "n1", "time": start - 5401.5, "uptime": 100.0, "facts": {}}
+    change(run, facts=facts, accounting={"uptime": up})
+    wrong, odd = (
+        [one.found for one in found if one.source.startswith(run.name)] for found in doubted(campaign)
+    )
+    assert [one for one in (*wrong, *odd) if one.startswith(said)]
+    assert bool(wrong) == said.startswith("noted")
+
+
 @pytest.mark.parametrize("state", ["RUNNING", "PENDING"])
 def test_doubts__slurms_row_of_a_job_that_has_not_ended_denies_nothing(campaign: Path, state: str) -> None:
     """It was kept while the campaign went on: no end yet, and of a job in the queue no start and no node."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,29 @@ def test_open__a_benchmark_after_a_long_prologue_is_found(engine: str, tmp_path:
     path.write_bytes(data)
     if engine != "tau":
         assert readers.open(path).identical(readers.parse(data, str(path), engine=engine))
+
+
+_THREADS = """
+import os, sys
+import pyarrow.csv
+from analysis import readers
+before = len(os.listdir("/proc/self/task"))
+read = readers.open(sys.argv[1])
+print(len(os.listdir("/proc/self/task")) - before, read.sizes)
+"""
+
+
+@pytest.mark.parametrize("kind", ["power.csv.gz", "mpiP"])
+def test_open__leaves_no_pool_of_threads_that_holds_bytes_as_the_process_ends(
+    tmp_path: Path, kind: str
+) -> None:
+    """It asks for Python's lock to let go of them: of 800 processes that read and ended, 15 aborted."""
+    path = SAMPLES["mpip"] if kind == "mpiP" else tmp_path / kind
+    if kind != "mpiP":
+        rows = "".join(f"{1_700_000_000 + at},n1,{200 + at % 9}.5\n" for at in range(5000))
+        path.write_bytes(gzip.compress(f"time,node,power (W)\n{rows}".encode()))
+    command = [sys.executable, "-c", _THREADS, str(path)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    more, sizes = printed.split(maxsplit=1)
+    assert int(more) <= 1
+    assert ("5000" in sizes) == (kind != "mpiP")

@@ -372,15 +372,15 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
 def _accounting(clock: Path, start: float | None, end: float | None) -> dict[str, Any]:
     """Return what the job's shell has counted itself: Slurm's accounting may be late, or lost.
 
-    Seconds by the clock that nobody sets, by how many the wall clock differs, and of processor time of the
-    processes that this shell has started, on its node: those of `srun` run elsewhere.
+    When it began and how many seconds it took by the clock that nobody sets, by how many the wall clock
+    differs, and the seconds of processor time of what this shell has started on its node (not by `srun`).
     """
     spent = [*_text(clock).splitlines(), "", "", "", ""][3]
     first, last = _uptimes(clock)
     elapsed = None if first is None or last is None else round(last - first, 2)
     step = None if None in (elapsed, start, end) else round(end - start - elapsed, 2)  # type: ignore[operator]
     user, system = [_minutes(text) for text in (spent.split() or ["", ""])][:2]
-    return {"elapsed": elapsed, "clock_step": step, "user": user, "system": system}
+    return {"uptime": first, "elapsed": elapsed, "clock_step": step, "user": user, "system": system}
 
 
 def _uptimes(clock: Path) -> tuple[float | None, float | None]:

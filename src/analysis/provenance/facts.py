@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 # For all commands together: a run should not wait for its description, and a shared file system can hang.
 TIMEOUT = 2.0
@@ -128,10 +128,10 @@ class _Collector:
 def facts(root: str = "/") -> Dict[str, Any]:
     """Describe the node that this runs on, by ``proc``, ``sys`` and ``etc`` below a root and by commands.
 
-    Returns ``format`` (1), ``host``, ``time`` (epoch s), ``facts`` {name: {value, unit (where it has one),
-    source}}, ``unread`` {name: {source, reason}} and ``environment`` {variable: value}: the tuning of Slurm,
-    MPI, libraries and profilers, without what looks like a secret. A fact is in ``facts`` as it was read,
-    or in ``unread``.
+    Returns ``format`` (1), ``host``, ``time`` (epoch s), ``uptime`` (s since the node's start, by a clock
+    that nobody sets; None if unread), ``facts`` {name: {value, unit (where it has one), source}}, ``unread``
+    {name: {source, reason}} and ``environment`` {variable: value}: the tuning of Slurm, MPI, libraries and
+    profilers, without what looks like a secret. A fact is in ``facts`` as it was read, or in ``unread``.
     """
     found = _Collector(root)
     answers = _ask()
@@ -148,10 +148,18 @@ def facts(root: str = "/") -> Dict[str, Any]:
         "format": 1,
         "host": platform.node(),
         "time": round(time.time(), 3),
+        "uptime": _uptime(root),
         "environment": _environment(found),
         "facts": {name: found.facts[name] for name in sorted(found.facts)},
         "unread": {name: found.unread[name] for name in sorted(found.unread)},
     }
+
+
+def _uptime(root: str) -> Optional[float]:  # noqa: UP045 - an older Python runs this
+    try:
+        return float(Path(root, "proc/uptime").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _value(text: str) -> Any:

@@ -287,6 +287,12 @@ def clocks_of_nodes(case: Hearing) -> Iterator[Fault]:
     found: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for job, off in wrong_clocks(case).items():
         found[str(runs_of[job][0].row["node_list"])].append((job, off))
+    for run in case.runs:
+        if abs(run.clock_set) > _SLACK:
+            what = (
+                f"the clock of {run.row['node_list']} was set by {run.clock_set:+.0f} s just before its start"
+            )
+            yield case.of_run(run, what, "its times count; dates of other files may differ", key="start")
     for nodes, jobs in found.items():
         job, off = jobs[0]
         more = f" and {len(jobs) - 1} more jobs" if len(jobs) > 1 else ""

@@ -103,7 +103,7 @@ def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
         noted = float(facts["time"]) if _is_time(facts.get("time")) else np.nan
         if run.dated and np.isfinite(noted):
             late = noted - float(run.row["start"].astype("datetime64[ns]").astype(np.int64)) / 1e9
-            if abs(late) > 3600:
+            if abs(late) > 3600 and abs(late + run.clock_set) > 60:
                 side = "after" if late > 0 else "before"
                 what = f"noted its facts {abs(late) / 3600:.1f} h {side} its start"
                 yield case.of_run(run, what, "correct start and end", key="start")

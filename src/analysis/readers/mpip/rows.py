@@ -141,7 +141,8 @@ def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: 
         table = csv.read_csv(
             pa.BufferReader(squeezed),
             memory_pool=pa.system_memory_pool(),  # reuses its pages, Arrow's own touches new ones
-            read_options=csv.ReadOptions(column_names=columns),
+            # A thread of Arrow's that still lets go of Python's bytes as the process ends aborts it.
+            read_options=csv.ReadOptions(column_names=columns, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
             convert_options=csv.ConvertOptions(
                 column_types=types,

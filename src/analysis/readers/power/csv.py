@@ -223,7 +223,13 @@ def _table(layout: Layout, kind: Any, given: Path | memoryview, quote: Any) -> A
     try:
         return pc.read_csv(
             stream,
-            read_options=pc.ReadOptions(column_names=names, skip_rows=layout.header, block_size=_BLOCK),
+            read_options=pc.ReadOptions(
+                # A thread of Arrow's that still lets go of Python's bytes as the process ends aborts it.
+                use_threads=isinstance(given, Path),
+                column_names=names,
+                skip_rows=layout.header,
+                block_size=_BLOCK,
+            ),
             parse_options=pc.ParseOptions(delimiter=layout.delimiter, quote_char=quote),
             convert_options=pc.ConvertOptions(
                 include_columns=list(types),
