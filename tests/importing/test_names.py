@@ -46,6 +46,21 @@ def flux(nodes: int, each: int) -> str:
     return f"\n{shell % nodes}\n{tasks % (nodes, each)}\n"
 
 
+@pytest.mark.parametrize("word", ["n", "N", "N="])
+def test_import__a_number_behind_n_is_that_of_nodes_where_a_script_says_so(
+    word: str, tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for nodes in (1, 2, 4):
+        folder = tmp_path / "tree" / f"ompi-{word}{nodes}"
+        folder.mkdir(parents=True)
+        (folder / "job.sh").write_text(f"#!/bin/bash\n#SBATCH -N {nodes}\nsrun lmp -in in.lj\n")
+        (folder / "slurm-17.out").write_text(lammps(nodes * 16, 9.5))
+    found = imported(tmp_path / "tree").values()
+    assert [(one["nodes"], one["ranks_per_node"]) for one in found] == [(1, 16), (2, 16), (4, 16)]
+    assert not any(one.get("tuning") for one in found)
+    assert "not understood" not in capsys.readouterr().out
+
+
 def test_import__numbers_that_go_with_ranks_tell_nothing_apart(
     tmp_path: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,7 +28,7 @@ _COUNTS: tuple[tuple[str, str], ...] = (
 )
 # A number with a letter or a vague word: the outputs decide what it means.
 _VAGUE = (
-    rf"{_S}(?:n|size|s|p|c|g|n?cores|ncpus|n[-_]cores?|n[-_]cpus?){_G}(\d+){_E}",
+    rf"{_S}(?:[nN]|size|s|p|c|g|n?cores|ncpus|n[-_]cores?|n[-_]cpus?){_G}(\d+){_E}",
     rf"{_S}(\d+)(?:n|c|p|{_G}(?:cores?|cpus?)){_E}",
     rf"{_S}r{_G}(\d+){_E}",  # ranks, or a repetition
 )
