@@ -66,6 +66,7 @@ def test_list__every_kind_has_names_and_titles(
         (["--versoin"], "unknown option --versoin (is '--version' meant?)"),
         (["findings", "--topp"], "benchbook findings: unknown option --topp (is '--top' meant?)"),
         (["meters"], "benchbook meters: lacks CLUSTER (local); see"),
+        (["findings", "x", "--top", "-1"], "--top: '-1' is not a whole number from 1 to 1,000,000"),
         (["claim"], "benchbook claim: lacks action (new), --report (archer2022, house, "),
         (["list"], "lacks kind (campaigns, reports, claims, pages, notebooks, clusters); see"),
         ([], "benchbook: lacks COMMAND; see benchbook --help"),

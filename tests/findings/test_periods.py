@@ -15,7 +15,9 @@ import yaml
 
 from analysis import cli
 from analysis.base.errors import ConfigError
+from analysis.cli.compare import _over_time as compared
 from analysis.datasets import ingest
+from analysis.decks.content import _over_time
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings import history as over
 from analysis.findings import periods as split
@@ -152,6 +154,19 @@ def test_over_time__of_two_days_is_no_history(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="its runs started on 2 days; a history needs 3"):
         over_time(campaign(nightly(tmp_path, [10.0, 10.0])))
+
+
+def test_over_time__of_runs_none_of_which_counts_there_is_none(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = campaign(project)
+    one.frame("runs")
+    one._frames["runs"] = one.runs.assign(valid=False)
+    assert over_time(one).tracks == ()
+    assert not list(_over_time(one))  # no slide
+    monkeypatch.setattr("analysis.cli.compare.side", lambda _: one)
+    with pytest.raises(ConfigError, match="nightly: no cell of it has runs that count in three days; name"):
+        compared(["nightly"], "day", 0.05, ())
 
 
 def test_changed__what_scatters_on_a_side_did_not_change(project: Path) -> None:

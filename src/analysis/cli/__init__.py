@@ -153,7 +153,7 @@ def _concluding(command: Any) -> None:
     add = command("findings", "cli.findings:findings", what)
     add("name", metavar="CAMPAIGN").completer = _names_of("campaigns")
     add("--topic", help="only this topic, such as interconnect")
-    add("--top", type=int, default=0, metavar="N", help="only the first N")
+    add("--top", type=count, default=0, metavar="N", help="only the first N")
     add("--q", type=float, default=0.05, help="rate of false discoveries (default: 0.05)")
     add("--write", action="store_true", help="add the findings to config/claims/CAMPAIGN.yaml")
     add("--json", help="print a list of objects instead of text", **_AS_JSON)

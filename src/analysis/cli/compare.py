@@ -80,8 +80,8 @@ def _over_time(called: Sequence[str], unit: str, margin: float, ignored: Sequenc
     else:
         found = history([side(text) for text in called], called=called, margin=margin, ignore=ignored)
     if not found.tracks:
-        others = f"of {', '.join(called[1:])}" if called[1:] else f"{unit}s"
-        what = f"no cell of it is in two others {others}"
+        others = f"two others of {', '.join(called[1:])}" if called[1:] else f"three {unit}s"
+        what = f"no cell of it has runs that count in {others}"
         raise ConfigError.at(called[0], 0, what, "name campaigns with runs alike in all factors")
     return found
 

@@ -254,7 +254,8 @@ def _history(
     tracks = [_explained(one, what_changed) for one in judged(samples, margin)]
     tracks.sort(key=lambda one: (LISTED.index(one.word), -one.largest))
     renamed = tuple(dict.fromkeys(one for each in matched for one in each.renamed))
-    return History(called, margin, names(matched[0].cells)[1], tuple(tracks), renamed, tuple(notes))
+    shared = names(matched[0].cells)[1] if matched else ""  # none of a campaign whose dated runs do not count
+    return History(called, margin, shared, tuple(tracks), renamed, tuple(notes))
 
 
 def _explained(track: CellHistory, what_changed: Callable[[int, int], tuple[str, ...]]) -> CellHistory:
