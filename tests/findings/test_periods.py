@@ -166,7 +166,7 @@ def test_over_time__of_runs_none_of_which_counts_there_is_none(
     assert not list(_over_time(one))  # no slide
     monkeypatch.setattr("analysis.cli.compare.side", lambda _: one)
     with pytest.raises(ConfigError, match="nightly: no cell of it has runs that count in three days; name"):
-        compared(["nightly"], "day", 0.05, ())
+        compared(("nightly",), "day", 0.05, ())
 
 
 def test_changed__what_scatters_on_a_side_did_not_change(project: Path) -> None:

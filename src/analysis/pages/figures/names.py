@@ -24,7 +24,7 @@ _ASIDE = 9.0  # from the end of a curve to its name
 _FAR = 2 * _LINE  # from its end a name is no longer seen to belong to it
 # Of a text's height, what no letter uses; of its width, nothing.
 AIR = 0.15
-_SLACK = 2  # pixels
+_SLACK = 1.0  # point: the linter draws finer than the placing of names
 
 
 def name_ends(
@@ -106,7 +106,9 @@ def astray(ax: Axes, name: Text, box: Bbox) -> bool:
         return False
     start = np.array([box.x0, (box.y0 + box.y1) / 2])
     away = [float(np.hypot(*(ax.transData.transform(one.xy) - start))) for one in names]
-    return min(away) < away[names.index(name)] - _SLACK
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return min(away) < away[names.index(name)] - _SLACK * figure.dpi / 72
 
 
 def crossed(ax: Axes, box: Bbox) -> bool:
