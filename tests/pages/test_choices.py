@@ -136,6 +136,19 @@ def test_choices__curves_of_several_programs_name_program_and_problem() -> None:
     assert set(table["runs"]) == {""}  # one figure has them all
 
 
+def test_choices__alike_curves_of_several_programs_name_their_program() -> None:
+    rows = [
+        {**row, "application": application}
+        for application, half in (("gromacs", 60.0), ("lammps", 50.0))
+        for tuning in ("plain", "tl")
+        for n, time in ((1, 100.0), (2, half))
+        for row in runs([time] * 6, tuning=tuning, nodes=n, ranks=n)
+    ]
+    table = pages.scalings(campaign(rows))
+    named = {one.partition(":")[0] for one in table["answer"]}
+    assert named == {"GROMACS, plain", "GROMACS, tl", "LAMMPS, plain", "LAMMPS, tl"}
+
+
 @pytest.mark.parametrize("ask", [pages.comparisons, pages.links])
 def test_choices__draws_of_a_model_are_refused(ask: Callable[..., object]) -> None:
     modelled = replace(two_links(), evidence="modelled")

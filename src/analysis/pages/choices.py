@@ -157,8 +157,16 @@ def scalings(
         raise NotCoveredError(f"no two kinds of run differ in {along} alone")
     if len(found) == 1:
         return found[0][1]
-    named = [table.assign(runs=(f"{name}, " + table["runs"]).str.removesuffix(", ")) for name, table in found]
-    return tables.stacked(*named)
+    return tables.stacked(*(_of(campaign.application_name(name), name, table) for name, table in found))
+
+
+def _of(title: str, name: str, table: pd.DataFrame) -> pd.DataFrame:
+    """Name the application of curves beside which are those of others; a sentence of a lone curve does so."""
+    runs = (f"{name}, " + table["runs"]).str.removesuffix(", ")
+    if len(table[["runs", "level"]].drop_duplicates()) == 1:
+        return table.assign(runs=runs)
+    said = {key: table[key].map(lambda text: text and f"{title}, {text}") for key in ("answer", "caveats")}
+    return table.assign(runs=runs, **said)
 
 
 def widest(table: pd.DataFrame) -> pd.DataFrame:

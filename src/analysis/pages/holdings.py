@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import Markdown
 from matplotlib.figure import Figure
 
-from analysis.base.words import Level, displayed, general, in_order, significant
+from analysis.base.words import Level, counted, displayed, general, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.tables import spread
 from analysis.pages import figures
@@ -14,6 +14,7 @@ from analysis.pages.notebook import Book, TextTable, closing, shown
 from analysis.schema.factors import FACTORS, is_known, label
 
 _LEVELS = 12  # of a factor
+_REASONS = 3  # for which runs do not count
 
 
 def factor_table(campaign: Campaign) -> pd.DataFrame:
@@ -81,7 +82,7 @@ def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
 
 
 def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
-    """Say which kinds of run repeat widest and closest, at what load, and how many runs failed.
+    """Say which kinds of run repeat widest and closest, at what load, and how many runs do not count.
 
     A kind that was run once has no repeats, so that nothing lies close to anything.
     """
@@ -104,10 +105,11 @@ def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
     if len(loads):
         span = f"{loads.min():.1f} to {loads.max():.1f}"
         out.append(f"The machine's load when they began was {span}, that of the runs before them included.")
-    failed = int((~campaign.runs["valid"]).sum())
-    if failed:
-        what = "1 run failed and counts" if failed == 1 else f"{failed} runs failed and count"
-        out.append(f"{what} in no statistic.")
+    lost = campaign.runs[~campaign.runs["valid"]]
+    if len(lost):
+        why = ", ".join([one for one in lost["reason"].value_counts().index if one][:_REASONS])
+        what = f"{counted(len(lost), 'run')} {'count' if len(lost) > 1 else 'counts'} in no statistic"
+        out.append(f"{what}{f' ({why})' if why else ''}.")
     return out
 
 
