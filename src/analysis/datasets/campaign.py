@@ -35,7 +35,7 @@ from analysis.schema import registry, storage
 from analysis.schema.applications import Application
 from analysis.schema.campaigns import CampaignFile
 from analysis.schema.registry import Columns, to_dataset
-from analysis.schema.stated import IMPORTED, further, job_of, restarts, section
+from analysis.schema.stated import IMPORTED, further, job_of, noted_by_job, restarts
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 
@@ -163,7 +163,7 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     for row in (*rows, *(other for run in found for other in run.repeats)):
         row |= {name: plain(row[name]) for name in texts if isinstance(row.get(name), str)}
     before = {row["run"]: row["reason"] for row in rows}
-    noted = {str(run.row["run"]): section(run.extra, "slurm") for run in found}
+    noted = {str(run.row["run"]): noted_by_job(run.extra, run.row) for run in found}
     counted = _join_records(rows, accounts, _to_the_second(found), noted)
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}
     logs, power_faults = read_logs(raw, files, power, rows)

@@ -6,6 +6,7 @@ Standard library only: the job's last act must be quick.
 import contextlib
 import errno
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -106,15 +107,15 @@ def of_slurm() -> dict[str, Any]:
     """Return the names that this job has in Slurm besides its number, which another database gives again.
 
     The start, in s since 1970, is Slurm's own where it gives one, else when the job's first command ran: as
-    `clock` says in any case, by that of the job's node.
+    `clock` says in any case, by that of the job's node, and `uptime` by its clock that nobody sets.
     """
     names = {"cluster": "CLUSTER_NAME", "job_name": "JOB_NAME", "user": "JOB_USER", "account": "JOB_ACCOUNT"}
     names |= {"partition": "JOB_PARTITION", "qos": "JOB_QOS", "restarts": "RESTART_COUNT"}
     found: dict[str, Any] = {key: os.environ.get(f"SLURM_{name}", "") for key, name in names.items()}
     given = os.environ.get("BENCHBOOK_STARTED", "")
     started = float(given) if given.isdecimal() else time.time()
-    clock = os.environ.get("BENCHBOOK_CLOCK", "")
-    more = {"clock": float(clock)} if clock.isdecimal() else {}
+    own = {key: os.environ.get(f"BENCHBOOK_{key.upper()}", "") for key in ("clock", "uptime")}
+    more = {key: float(text) for key, text in own.items() if re.fullmatch(r"\d+(\.\d+)?", text)}
     return {**found, "comment": os.environ.get("BENCHBOOK_COMMENT", ""), "start": started, **more}
 
 

@@ -7,11 +7,12 @@ shift 6
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 cd -- "$folder" || exit 1
 notes=data/raw/.running/$campaign/.started
-BENCHBOOK_CLOCK=$(date +%s) # of this node, which can be wrong
+BENCHBOOK_CLOCK=$(date +%s) # of this node, which can be wrong, or set later; nobody sets the other clock
+{ read -r BENCHBOOK_UPTIME _ </proc/uptime; } 2>/dev/null || BENCHBOOK_UPTIME=
 BENCHBOOK_STARTED=${SLURM_JOB_START_TIME:-$BENCHBOOK_CLOCK} BENCHBOOK_COMMENT=$comment
 # With the time: a controller that has crashed starts a job again and counts from 0 once more.
 note=$notes/$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.$BENCHBOOK_STARTED
-export BENCHBOOK_STARTED BENCHBOOK_COMMENT BENCHBOOK_CLOCK
+export BENCHBOOK_STARTED BENCHBOOK_COMMENT BENCHBOOK_CLOCK BENCHBOOK_UPTIME
 PATH=$(dirname -- "$python"):$PATH
 mkdir -p "$notes" "$(dirname -- "$log")"
 # Whole or not there: a kill between the two leaves no half of it.

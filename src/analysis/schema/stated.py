@@ -1,5 +1,6 @@
 """What a record states: its job of Slurm, facts of its node, texts. No model is imported for it in a job."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,32 @@ def job_of(record: Mapping[str, Any]) -> str:
 def restarts(record: Mapping[str, Any]) -> str:
     """Return how often Slurm had started a record's job again; it keeps its number and gets new times."""
     return str(section(record, "slurm").get("restarts") or "0")
+
+
+def began(row: Mapping[str, Any]) -> float:
+    """Return the start in a row of the kind ``runs``, s since 1970; NaN if it is not known."""
+    start = row["start"]
+    return float(start.astype("M8[ms]").astype(int)) / 1000 if start == start else math.nan
+
+
+def clock_set(record: Mapping[str, Any], row: Mapping[str, Any], *, since: str = "slurm") -> float:
+    """Return by how many s a node's clock was set between a note of a record and the start of its run.
+
+    The note is the job's first one (``slurm``) or that of the node's ``facts``. The clock that nobody sets
+    has what went by meanwhile; 0 without it.
+    """
+    noted, spent = section(record, since), section(record, "accounting")
+    known = noted.get("clock", noted.get("time")), noted.get("uptime"), spent.get("uptime")
+    time, before, after = (float(one) if isinstance(one, int | float) else math.nan for one in known)
+    found = (began(row) - time) - (after - before)
+    return found if math.isfinite(found) else 0.0
+
+
+def noted_by_job(record: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a run's job has noted of itself, with the clock as it was set at the start of the run."""
+    found = section(record, "slurm")
+    clock = found.get("clock")
+    return {**found, "clock": clock + clock_set(record, row)} if isinstance(clock, int | float) else found
 
 
 def source_of(record: Mapping[str, Any]) -> str:

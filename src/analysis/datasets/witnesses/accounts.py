@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.base.errors import Fault
 from analysis.base.slurm import QUARTER, same_name, usual_zones
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+from analysis.schema.stated import clock_set, noted_by_job
 
 # What holds for so many is a rule, from which the rest departs.
 _RULE = 0.9
@@ -111,12 +112,21 @@ def ahead(job: Mapping[str, Any], noted: Mapping[str, Any]) -> float:
 
 
 def wrong_clocks(case: Hearing) -> Mapping[str, float]:
-    """Return the jobs that began on a node with a wrong clock: by how many s it was ahead of most of them."""
-    known = {job: ahead(case.jobs[job], runs[0].section("slurm")) for job, runs in _by_job(case).items()}
+    """Return the jobs whose runs began on a node with a wrong clock: by how many s it was ahead.
+
+    Ahead of Slurm's clock, or without Slurm's word of what it said before somebody set it.
+    """
+    since = {
+        run.account: max((clock_set(run.extra, run.row, since=note) for note in ("slurm", "facts")), key=abs)
+        for run in case.runs
+        if run.account not in case.jobs
+    }
+    noted = {job: noted_by_job(runs[0].extra, runs[0].row) for job, runs in _by_job(case).items()}
+    known = {job: ahead(case.jobs[job], own) for job, own in noted.items()}
     shifts = {job: shift for job, shift in known.items() if math.isfinite(shift)}
     zones = _zones(_late(case)) if shifts else []
     offs = {job: min((one - QUARTER * zone for zone in zones), key=abs) for job, one in shifts.items()}
-    return {job: off for job, off in offs.items() if not -_SLACK <= off <= _BEGUN}
+    return {job: off for job, off in (offs | since).items() if not -_SLACK <= off <= _BEGUN}
 
 
 def _late(case: Hearing) -> Mapping[str, float]:
@@ -283,23 +293,18 @@ def names_of_jobs(case: Hearing) -> Iterator[Fault]:
 @witness("clock of a node", "Slurm's times of its jobs", grave=False)
 def clocks_of_nodes(case: Hearing) -> Iterator[Fault]:
     """Find nodes whose clock was wrong as a job began, and with it the dates of its runs."""
-    runs_of = _by_job(case)
-    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    first = {run.account: run for run in reversed(case.runs)} | {
+        job: runs[0] for job, runs in _by_job(case).items()
+    }
+    found: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for job, off in wrong_clocks(case).items():
-        found[str(runs_of[job][0].row["node_list"])].append((job, off))
-    for run in case.runs:
-        if abs(run.clock_set) > _SLACK:
-            what = (
-                f"the clock of {run.row['node_list']} was set by {run.clock_set:+.0f} s just before its start"
-            )
-            yield case.of_run(run, what, "its times count; dates of other files may differ", key="start")
-    for nodes, jobs in found.items():
+        of = "off Slurm's" if job in case.jobs else "off what it was"
+        found[str(first[job].row["node_list"]), of].append((job, off))
+    for (nodes, of), jobs in found.items():
         job, off = jobs[0]
         more = f" and {len(jobs) - 1} more jobs" if len(jobs) > 1 else ""
-        what = f"the clock of {nodes} was {off:+.0f} s off Slurm's as job {job}{more} began"
-        yield case.of_run(
-            runs_of[job][0], what, "its times count; dates of other files may differ", key="start"
-        )
+        what = f"the clock of {nodes} was {off:+.0f} s {of} as job {job}{more} began"
+        yield case.of_run(first[job], what, "its times count; dates of other files may differ", key="start")
 
 
 @witness("what a job has counted itself", "rest of its record")

@@ -72,16 +72,6 @@ class Testimony:
         return not (np.isnat(self.row["start"]) or np.isnat(self.row["end"]))
 
     @cached_property
-    def clock_set(self) -> float:
-        """By how many s its node's clock was set between its facts and its start; 0 if that is not known."""
-        noted, spent = self.section("facts"), self.section("accounting")
-        known = noted.get("time"), noted.get("uptime"), spent.get("uptime")
-        time, before, after = (float(one) if isinstance(one, int | float) else np.nan for one in known)
-        start = float(self.row["start"].astype("datetime64[ms]").astype(np.int64)) / 1000
-        found = (start - time) - (after - before) if self.dated else 0.0
-        return found if np.isfinite(found) else 0.0
-
-    @cached_property
     def nodes(self) -> set[str]:
         """The short names of its nodes."""
         return set(slurm.listed(str(self.row["node_list"])))

@@ -15,7 +15,7 @@ from analysis.base.files import plain_name
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, witness
-from analysis.schema.stated import source_of
+from analysis.schema.stated import began, clock_set, source_of
 
 # Options of launchers that fix a factor: those of srun, Open MPI, MPICH and Intel MPI.
 _OPTIONS: tuple[tuple[str, str], ...] = (
@@ -102,8 +102,8 @@ def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
             yield case.of_run(run, what, "correct the record", key="ranks")
         noted = float(facts["time"]) if _is_time(facts.get("time")) else np.nan
         if run.dated and np.isfinite(noted):
-            late = noted - float(run.row["start"].astype("datetime64[ns]").astype(np.int64)) / 1e9
-            if abs(late) > 3600 and abs(late + run.clock_set) > 60:
+            late = noted - began(run.row)
+            if abs(late) > 3600 and abs(late + clock_set(run.extra, run.row, since="facts")) > 60:
                 side = "after" if late > 0 else "before"
                 what = f"noted its facts {abs(late) / 3600:.1f} h {side} its start"
                 yield case.of_run(run, what, "correct start and end", key="start")
