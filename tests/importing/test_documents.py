@@ -430,6 +430,27 @@ def test_import__the_output_of_a_job_and_its_darshan_log_are_one_run(
     assert [file["from"] for file in one["imported"]["files"]] == ["slurm-4711.out", "log.txt"]
 
 
+def test_import__a_table_in_the_folder_of_its_case_is_one_run_with_it(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder has the output of the last of several cases: the one whose number is in the table."""
+    folder = tmp_path / "tree" / "output" / "birch" / "fast" / "gnu" / "Osu_bw"
+    folder.mkdir(parents=True)
+    table = "# OSU MPI Bandwidth Test v5.6.2\n# Size      Bandwidth (MB/s)\n1  0.82\n1048576  10596.31\n"
+    jobs = {("2020-08-19T16:25:17+01:00", 4960): 10865.84, ("2020-09-11T15:09:16+01:00", 6613): 10596.31}
+    (folder / "rfm_Osu_bw_job.out").write_text(table)
+    (tmp_path / "tree" / "perflogs").mkdir()
+    (tmp_path / "tree" / "perflogs" / "Osu_bw.log").write_text("".join(
+        f"{date}|reframe 3.0|Osu_bw on birch:fast using gnu|jobid={job}|max_bandwidth={best}|MB/s|"
+        "ref=0 (l=None, u=None)|omb\n"
+        for (date, job), best in jobs.items()
+    ))  # fmt: skip
+    found = _records(project, imported, tmp_path / "tree")
+    kept = {one["job_id"]: [file["from"] for file in one["imported"]["files"]] for one in found}
+    assert sorted(kept["6613"]) == sorted([*kept["4960"], "output/birch/fast/gnu/Osu_bw/rfm_Osu_bw_job.out"])
+    assert "import the outputs alone for their tables" in capsys.readouterr().out
+
+
 def test_import__a_case_that_reports_one_number_of_a_table_is_named_as_its_double(
     tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,6 +97,24 @@ def test_import__runs_at_once_on_two_hosts_are_two_runs(tmp_path: Path, imported
     assert len(imported(tmp_path / "tree")) == 2
 
 
+@pytest.mark.parametrize(
+    ("names", "noted"),
+    [(("1.log", "2.log"), True), (("a/1.log", "b/1.log"), False), (("m.o801", "m.o802"), False)],
+)
+def test_import__runs_at_once_on_hosts_that_are_not_known_are_named(
+    names: tuple[str, str],
+    noted: bool,
+    tmp_path: Path,
+    imported: Imported,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """They are repeats on nodes of their own, as jobs of a cluster, and none if they shared one."""
+    text = TEXTS["gromacs"]
+    write(tmp_path / "tree", {names[0]: text, names[1]: text.replace("14.402", "14.403")})
+    assert len(imported(tmp_path / "tree")) == 2
+    assert ("is one of 2 runs that went on at the same time" in capsys.readouterr().out) is noted
+
+
 def test_detect__terminal_of_mdrun_is_a_result_without_its_banner(tmp_path: Path) -> None:
     (part,) = look(tmp_path, "slurm-103.out", TERMINAL).parts
     assert (part.complete, part.facts["figures"]["ns/day"]) == (True, 14.402)

@@ -117,6 +117,21 @@ def test_import__an_output_that_two_scripts_name_is_of_neither(tmp_path: Path, i
     assert not [file for file in one["imported"]["files"] if file["from"].endswith(".sh")]
 
 
+@pytest.mark.parametrize("asked", ["%x_%j.out", "run.log"])
+def test_import__of_several_scripts_in_a_folder_none_is_that_of_all(
+    asked: str, tmp_path: Path, imported: Imported
+) -> None:
+    """The first in the order of names was: the GPUs and nodes of one job were those of all others."""
+    root = tmp_path / "tree"
+    root.mkdir()
+    for nodes in (1, 2):
+        head = f"#!/bin/bash\n#SBATCH -N {nodes}\n#SBATCH --job-name=lj{nodes}N\n"
+        (root / f"run{nodes}.sh").write_text(f"{head}#SBATCH -o {asked}\nsrun ./lmp\n")
+        (root / f"lj{nodes}N_700{nodes}.out").write_text(log(9.5 + nodes))
+    nodes = {name[-6]: one.get("nodes") for name, one in imported(root).items()}
+    assert nodes == ({"1": 1, "2": 2} if asked == "%x_%j.out" else {"1": None, "2": None})
+
+
 def test_launches__of_a_long_trace_take_a_time_that_grows_with_it() -> None:
     pair = "+ export UCX_TLS={}\n+ mpirun -np {} ./lmp -in in.lj\n"
     text = "".join(pair.format("tcp" if ranks % 2 else "rc", ranks) for ranks in range(1, 10_001))

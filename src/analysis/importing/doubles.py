@@ -142,7 +142,8 @@ def attach_outputs(runs: Sequence[RunFiles]) -> tuple[list[RunFiles], list[str]]
         names = _job(parts[0]), file.base.partition(".")[0], file.folder.rpartition("/")[2]
         some = {key: case for name in names if name for key, case in near.get(name, {}).items()}
         tied = [case for case in some.values() if _is_tied(case, parts[0]) and _agree(case, parts)]
-        same = [case for case in tied if any(_values(case.part) & _values(one.part) for one in parts)]
+        figures = {value for one in parts if one.part for value in _values(one.part) | _ends(one.part, 4)}
+        same = [case for case in tied if _values(case.part) & figures]
         lone = len(tied) == 1 and jobs[_job(tied[0])] == 1 and _job(tied[0]) == _job(parts[0]) != ""
         if len(chosen := same or (tied if lone else [])) == 1:
             found.append((chosen[0], parts))
@@ -210,7 +211,10 @@ def _attach(case: RunFiles, parts: Sequence[RunFiles]) -> None:
 def _joined(found: Sequence[tuple[RunFiles, Sequence[RunFiles]]]) -> Iterator[str]:
     if found:
         outputs, cases = zip(*((parts[0].main.name, case.main.name) for case, parts in found), strict=True)
-        yield f"{first_of(outputs)}: what cases of {first_of(cases)} report; each is one run with its case"
+        tables = any(_ends(one.part, 4) for _, parts in found for one in parts if one.part)
+        more = "; import the outputs alone for their tables" if tables else ""
+        what = f"what cases of {first_of(cases)} report; each is one run with its case{more}"
+        yield f"{first_of(outputs)}: {what}"
 
 
 def _suspected(runs: Sequence[RunFiles]) -> Iterator[str]:

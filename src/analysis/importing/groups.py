@@ -53,7 +53,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
     ]
     merged = _merge(_without_lists(_without_doubles(runs, out), out), out)
     merged, out.notes = doubles.attach_outputs(doubles.attach_logs(merged, out.jobs))
-    out.runs = merge_instances(merged)
+    out.runs = merge_instances(merged, out.notes)
     _find_jobs_by_time(out, known)
     having = {one.name: run for run in out.runs for one in (run.main, *run.files)}
     index = _Index(out.runs)
@@ -69,6 +69,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
             _give(source, [run for run in out.runs if run.main.file.name in names], out)
         elif source.role in ("profile", "power", "beside", "text", "record"):
             _attach(source, index, out)
+    _share_scripts(index, out)
     _add_runs_without_result([one for one in known if one.name not in banners], out, index)
     _attach_by_banner(known, banners, out)
     _part_profiles(out)
@@ -305,7 +306,7 @@ class _Index:
         self.stems: dict[tuple[str, str], list[RunFiles]] = defaultdict(list)
         self.below: dict[str, list[RunFiles]] = defaultdict(list)
         self.jobs: dict[str, list[RunFiles]] = defaultdict(list)
-        self.scripted: set[str] = set()  # folders whose runs have a script in common
+        self.scripts: dict[str, list[Observation]] = defaultdict(list)  # by folder, of no single output
         for run in runs:
             self.add(run)
 
@@ -345,7 +346,10 @@ def _attach(source: Observation, index: _Index, out: Grouping) -> None:
     elif _is_of_job(source, found):
         _give(source, found, out)
     elif source.role == "beside":
-        _share(source, index, out)
+        if source.what == "job script":
+            index.scripts[source.file.folder].append(source)
+        else:
+            _share(source, index.below[source.file.folder], index, out)
     elif source.role == "power":
         out.power.append(source)
     elif source.role == "text":
@@ -407,21 +411,26 @@ def _belongs(source: Observation, run: RunFiles) -> bool:
     return source.file.size <= MOST_LEFT and bool(tied or _LEFT.search(name) or _LEFT_HPCG.search(name))
 
 
-def _share(source: Observation, index: _Index, out: Grouping) -> None:
-    """Apply a dump of hardware, or the only script of a folder, to all runs of its folder."""
-    folder = source.file.folder
-    runs = index.below[folder]
-    if source.what == "job script":
-        runs = index.at[folder]
-        if folder in index.scripted:
+def _share_scripts(index: _Index, out: Grouping) -> None:
+    """Apply the only script of a folder, which names no output, to the runs there that have none."""
+    for folder, sources in index.scripts.items():
+        files = ((run, (*run.files, *run.shared)) for run in index.at[folder])
+        runs = [run for run, own in files if not any(one.what == "job script" for one in own)]
+        if index.at[folder] and (len(sources) > 1 or not runs):
             why = "is one of several job scripts in its folder; give it the name of its output"
-            out.unplaced[source.name] = why
-            return
+            out.unplaced |= {source.name: why for source in sources}
+            continue
         # A job that used fewer nodes than it had ran programs on parts of them: its counts are not theirs.
         ranks = [run.part.facts.get("ranks") for run in runs if run.part]
-        if any(one is not None and one < source.facts.get("nodes", 0) for one in ranks):
-            counts = ("nodes", "ranks", "ranks_per_node")
-            source.facts = {name: value for name, value in source.facts.items() if name not in counts}
+        for source in sources:
+            if any(one is not None and one < source.facts.get("nodes", 0) for one in ranks):
+                counts = ("nodes", "ranks", "ranks_per_node")
+                source.facts = {name: value for name, value in source.facts.items() if name not in counts}
+            _share(source, runs, index, out)
+
+
+def _share(source: Observation, runs: Sequence[RunFiles], index: _Index, out: Grouping) -> None:
+    """Apply a dump of hardware, or the only script of a folder, to all runs of its folder."""
     if source.jobs:  # of many runs, which their numbers find
         runs = index.below[""]
     elif source.reported and source.what.startswith("record"):
@@ -433,7 +442,6 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
         out.unplaced[source.name] = f"is a {source.what}, and no output is in its folder"
         return
     out.shared.append(source)
-    index.scripted |= {folder} if source.what == "job script" else set()
     for run in () if source.jobs else runs:
         run.shared.append(source)
 

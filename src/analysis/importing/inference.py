@@ -401,8 +401,8 @@ def _from_siblings(members: list[Draft]) -> Iterator[str]:
         for draft in members:
             here = [one for at, one in enumerate(draft.names) if draft.place(at) == place]
             for one in here if "cluster" not in draft.facts else ():
-                # A word for another CPU than the output states is no CPU's: there is a system Grace.
-                if "cpu" in one.values and not one.rest and draft.certain("cpu"):
+                # A word of a CPU alone is a system, too: there is one called Grace.
+                if "cpu" in one.values and not one.rest and "cluster" not in one.values:
                     one.add_rest(one.values.pop("cpu")[1])
                 if one.rest and "cluster" not in one.values:
                     found.append((draft, one))

@@ -55,10 +55,16 @@ def stem(name: str) -> str:
     return _ENDINGS.sub("", name) or name
 
 
-def merge_instances(runs: Sequence[RunFiles]) -> list[RunFiles]:
-    """Merge the instances of each job, and those whose outputs show that they ran at once."""
+def merge_instances(runs: Sequence[RunFiles], notes: list[str]) -> list[RunFiles]:
+    """Merge the instances of each job, and those whose outputs show that they ran at once.
+
+    On a cluster jobs run at once on nodes of their own. If no output says where, `notes` gets a line.
+    """
     counts, others = dict[int, int](), set[int]()  # by identity
-    for count, (head, *rest) in (*_numbered(runs), *_side_by_side(runs)):
+    for count, (head, *rest) in (
+        *_numbered(runs),
+        *_side_by_side(run for run in runs if "host" in _facts(run)),
+    ):
         counts[id(head)] = count
         for one in rest:
             others.add(id(one))
@@ -68,6 +74,10 @@ def merge_instances(runs: Sequence[RunFiles]) -> list[RunFiles]:
         if run.engine in engines:  # one that is alone differs from them
             grid = _facts(run).get("grid", {})
             _facts(run)["grid"] = {**grid, _OPTION: str(counts.get(id(run), 1))}
+    unknown = [one for _, one in _side_by_side(run for run in runs if "host" not in _facts(run))]
+    if unknown:
+        first, ran = unknown[0][0].main.name, f"{sum(map(len, unknown))} runs that went on at the same time"
+        notes.append(f"{first}: is one of {ran}, whose hosts are not known; if they shared one, import one")
     return [run for run in runs if id(run) not in others]
 
 
@@ -107,14 +117,17 @@ def _place(run: RunFiles, number: int) -> str:
 
 
 def _side_by_side(runs: Iterable[RunFiles]) -> Iterator[tuple[int, list[RunFiles]]]:
-    """Give runs of one problem on one host that ran at once for more than half of the shorter one's time."""
-    dated = [run for run in runs if not run.number and {"date", "date_end", "host"} <= _facts(run).keys()]
+    """Give runs of one problem on one host that ran at once for more than half of the shorter one's time.
+
+    Of those without a host, each folder counts as one.
+    """
+    dated = [run for run in runs if not run.number and {"date", "date_end"} <= _facts(run).keys()]
     last: dict[Any, list[RunFiles]] = {}
     families: list[list[RunFiles]] = []
     for run in sorted(dated, key=lambda run: (_facts(run)["date"], run.main.file.name)):
         if INSTANCE in _facts(run):
             continue
-        key = *_problem(run), _facts(run)["host"]
+        key = *_problem(run), _facts(run).get("host", run.main.file.folder)
         if key in last and _together(last[key][0], run):
             last[key].append(run)
         else:

@@ -83,7 +83,8 @@ def _written(facts: Mapping[str, Any]) -> set[str]:
     lines = [*facts.get("launch_lines", ()), *(facts.get(name, "") for name in ("command", "launch"))]
     texts = [asked.get(name, "") for name in ("-o", "-oo", "--output")]
     texts += [text for line in lines for text in _REDIRECTED.findall(line)]
-    return {_HERE.sub("", text.strip("\"'")) for text in texts} - {""}
+    named = str(facts.get("job_name", "")) or "%x"
+    return {_HERE.sub("", text.strip("\"'").replace("%x", named)) for text in texts} - {""}
 
 
 def _places(folder: str, text: str) -> Iterator[tuple[str, str]]:
