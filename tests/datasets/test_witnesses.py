@@ -26,7 +26,7 @@ from analysis.base import files, project
 from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
 from analysis.datasets.run import RunFolder, read_run
-from analysis.datasets.witnesses import accounts, hearing, layout, sequence, starts
+from analysis.datasets.witnesses import accounts, hearing, layout, sequence, starts, watts
 from analysis.datasets.witnesses.marks import marks
 from analysis.provenance import manifest
 
@@ -1043,6 +1043,24 @@ def script_of_other_threads(copy: Copy) -> None:
     copy.edit(f"runs/{run}/job.sh", r"OMP_NUM_THREADS=1$", "OMP_NUM_THREADS=4")
 
 
+@lie("vm-lulesh", r"job\.sh:0: has no 21, which the command of its record has; correct the command")
+def command_of_another_size(copy: Copy) -> None:
+    record = copy.records(exit_code=0, profiler=None)[0]
+    copy.change(record["run"], command=record["command"].replace(" -s 20", " -s 21"))
+
+
+@lie("vm-lulesh", r"job\.sh:0: has other words than those that the command of its record has;")
+def command_without_its_end(copy: Copy) -> None:
+    record = copy.records(exit_code=0, profiler=None)[0]
+    copy.change(record["run"], command=record["command"].rpartition(" -i ")[0])
+
+
+@lie("vm-water", r"run\.json:\d+: noted its facts 1\.0 h (?:before|after) its start; correct start and end")
+def records_an_hour_early(copy: Copy) -> None:
+    for record in copy.records():
+        copy.change(record["run"], **{name: record[name] - 3600 for name in ("start", "end")})
+
+
 # ---- the tests
 
 
@@ -1101,6 +1119,27 @@ def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
         code,
         [line for line in lines if "both count" not in line and "counts as it says" not in line][1:],
     ) == (0, [])
+
+
+@pytest.mark.parametrize(("first", "second", "named"), [(0, 5, 1), (1, 2, 0), (0, 0, 0)])
+def test_exchanged_energies__of_two_cells_are_named(first: int, second: int, named: int) -> None:
+    """Of 400 W and 480 W, with 1 % of scatter: repeats that were exchanged are alike, but for their time."""
+    joules = [watts * 100 * (1 + at % 4 / 200) for at, watts in enumerate([400.0] * 4 + [480.0] * 4)]
+    joules[first], joules[second] = joules[second], joules[first]
+    blank = dict.fromkeys(hearing.FACTORS, "") | {"exit_code": 0, "nodes": 1, "elapsed": 100.0}
+    runs = [
+        hearing.Testimony({**blank, "run": f"r{at}", "case": f"c{at // 4}", "energy": one})
+        for at, one in enumerate(joules)
+    ]
+    found = list(watts.exchanged_energies(hearing.Hearing(Path(), "mine", runs)))
+    assert len(found) == named
+    assert all("fits the repeats of run r5" in fault.found for fault in found)
+
+
+@pytest.mark.parametrize("text", ["SLURM_JOB_NODELIST=n[1-2]\n", "   NodeList=n[1-2]\n   BatchHost=n1\n"])
+def test_marks__an_output_states_the_nodes_that_slurm_lists(text: str) -> None:
+    assert marks(text.encode(), "slurm-7.out").hosts == ("n1", "n2")
+    assert marks(b"SLURM_JOB_NODELIST=$nodes\n", "job.sh").hosts == ()
 
 
 def test_lone_partners__counts_as_each_pair_of_runs_compared() -> None:

@@ -854,13 +854,26 @@ def test_verify__two_jobs_on_one_node_at_a_time_are_noted(
     assert [line.partition("/run.json")[0].rpartition("/")[2] for line in said] == ["lj-491"]
 
 
-def test_verify__a_record_with_another_problem_than_its_output_does_not_count(
-    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("was", "lie", "said"),
+    [
+        ("N=20000", "N=40000", "its result says N 20000, its record 40000"),
+        ('"version": "2.3"', '"version": "2.2"', "its result says version 2.3, its record 2.2"),
+    ],
+)
+def test_verify__a_record_with_another_problem_or_version_than_its_output_does_not_count(
+    was: str,
+    lie: str,
+    said: str,
+    tmp_path: Path,
+    project: Path,
+    imported: Imported,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "hpl.out").write_text(hpl(20000, 2, 4, 10.5))
     imported(tmp_path / "tree")
     (path,) = (project / "data/raw/mine/runs").glob("*/run.json")
-    path.write_text(path.read_text().replace("N=20000", "N=40000"))
+    path.write_text(path.read_text().replace(was, lie))
     assert cli.main(["verify", "--write", "--force", "mine"]) == 1
-    assert "its result says N 20000, its record 40000" in capsys.readouterr().err
+    assert said in capsys.readouterr().err

@@ -19,6 +19,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import shell, slurm
 from analysis.base.errors import ConfigError
+from analysis.base.files import printable
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import accounts, arithmetic
 from analysis.schema.applications import Application
@@ -66,7 +67,13 @@ def contradictions(
     ranks = stated(result, "ranks")
     grid = sorted(set(map(int, result.variables["local_size"].values))) if "local_size" in result else []
     yield from _of_counts(row, result, ranks, grid)
-    yield from _of_problem(row, result, str(section(extra, IMPORTED, "factors").get("problem")))
+    origins = section(extra, IMPORTED, "factors")
+    yield from _of_problem(row, result, str(origins.get("problem")))
+    # A document has the version of its own tool, and not of the program.
+    engine = readers.engine_of(result)
+    own = engine and "version" in getattr(readers.row(engine), "facts", ())
+    if own and origins.get("version", "output") == "output":
+        yield from _of_version(str(row["version"]), printable(str(result.attrs.get("tool_version", ""))))
     yield from _of_case(row, application, result, grid)
     yield from _of_times(row, result, source)
     yield from _of_launch(row, counted=ranks > 0 or profile is not None)
@@ -102,6 +109,12 @@ def _of_problem(row: Row, result: xr.Dataset, origin: str) -> Iterator[str]:
     for what, said in printed[1].items() if printed else ():
         if (own := printed[0].get(what, said)) != said:
             yield f"its result says {what} {own}, its record {said}"
+
+
+def _of_version(said: str, printed: str) -> Iterator[str]:
+    """Compare two versions as far as both go: a reader may have learnt to read more of one."""
+    if said and printed and not (said.startswith(printed) or printed.startswith(said)):
+        yield f"its result says version {printed}, its record {said}"
 
 
 def stated(result: xr.Dataset, name: str) -> int:

@@ -285,7 +285,7 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
     counts = {"threads": stated(result, "threads"), "gpus": stated_gpus(result, out.row["nodes"])}
     out.row |= {name: count for name, count in counts.items() if out.row[name] < 0 < count}
     out.row["problem"] = out.row["problem"] or readers.problem(result)
-    out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
+    out.row["version"] = out.row["version"] or printable(str(result.attrs.get("tool_version", "")))
     if application.engine in micro.ENGINES:
         table, unclear = micro.micro(result, out.row)
         out.faults += unclear

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -103,7 +103,8 @@ def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
         noted = float(facts["time"]) if _is_time(facts.get("time")) else np.nan
         if run.dated and np.isfinite(noted):
             late = noted - began(run.row)
-            if abs(late) > 3600 and abs(late + clock_set(run.extra, run.row, since="facts")) > 60:
+            # By half of what a time zone is off, but for a clock that was set before the start.
+            if abs(late) > 1800 and abs(late + clock_set(run.extra, run.row, since="facts")) > 60:
                 side = "after" if late > 0 else "before"
                 what = f"noted its facts {abs(late) / 3600:.1f} h {side} its start"
                 yield case.of_run(run, what, "correct start and end", key="start")
@@ -268,17 +269,28 @@ def scripts(case: Hearing) -> Iterator[Fault]:
     """Find records whose launch line the run's own script or note of the command does not have."""
     for run in case.runs:
         words = shell.split(str(run.row["command"]))
-        for file in run.files:
+        for file in run.files if words else ():
             path = case.folder / str(file["path"])
             if path.name not in ("command.txt", "job.sh", "run.sh", "script.sh") or file["engine"]:
                 continue
-            text = path.read_text(encoding="utf-8", errors="replace")
-            if not any(shell.LAUNCHER.search(word) for word in text.split()) or "$" in text:
+            text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+            own = [line for line in text.splitlines() if any(map(shell.LAUNCHER.search, line.split()))]
+            lines = [shell.split(line) for line in own if not line.startswith("#")]
+            if not lines or any("$" in word for line in lines for word in line):
                 continue
-            there = set(shell.split(text.replace("\\\n", " ")))
-            if lacks := [word for word in words if word not in there]:
-                what = f"has no {' '.join(lacks[:4])}, which the command of its record has"
-                yield case.of_run(run, what, "correct the command", file=path.name)
+            if not any(_launches(line, words) for line in lines):
+                lacks = [word for word in words if all(word not in line for line in lines)]
+                what = f"has no {' '.join(lacks[:4])}, which" if lacks else "has other words than those that"
+                yield case.of_run(
+                    run, f"{what} the command of its record has", "correct the command", file=path.name
+                )
+
+
+def _launches(line: Sequence[str], words: Sequence[str]) -> bool:
+    """Tell whether a line of a script runs a command, and nothing that is longer."""
+    at = range(len(line) - len(words) + 1)
+    rests = [line[one + len(words) :] for one in at if list(line[one : one + len(words)]) == list(words)]
+    return any(not rest or re.match(r"&|\||;|\d*[<>]", rest[0]) for rest in rests)
 
 
 # ---- one name, one thing
@@ -328,9 +340,9 @@ def _labels(run: Testimony) -> tuple[str, ...]:
     return tuple(str(run.row[name]) for name in ("mpi", "build", "version", "tuning"))
 
 
-@witness("hosts in LSF's report", "nodes of the record")
+@witness("hosts in a report of LSF or Slurm", "nodes of the record")
 def reported_hosts(case: Hearing) -> Iterator[Fault]:
-    """Find runs on nodes that LSF's report in their output does not name."""
+    """Find runs on nodes that the batch system's report in their output does not name."""
     for run in case.ended:
         for file, mark in run.marks.items():
             # Next to one of several results can be the report of another.

@@ -1,8 +1,12 @@
 """What a file of a run says in passing: dates, jobs, files that it wrote, libraries, how long it took."""
 
+import contextlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
+
+from analysis.base.errors import ConfigError
+from analysis.base.slurm import node_names
 
 # Programs say who and when at their beginning and at their end.
 _PART = 1 << 16
@@ -32,6 +36,9 @@ _ENDED = re.compile(
     re.MULTILINE,
 )
 _ON = re.compile(r"^Job was executed on host\(s\) (<[^>]+>.*(?:\n +<[^>]+>.*)*)", re.MULTILINE)
+_NODES = re.compile(
+    r"^(?:export |declare -x )?SLURM_(?:JOB_)?NODELIST=\"?([^\s\"$]+)|^ +NodeList=([^\s(]+)", re.MULTILINE
+)
 _HOST = re.compile(r"<(?:\d+\*)?([\w.-]+)>")
 # Of the run's own script; a launch line without a number says nothing of the others.
 _LAUNCH = re.compile(r"^(?!\s*#)[^\n]*?\b(?:mpirun|mpiexec|orterun|aprun|srun)[.\w]*[ \t](.*)$", re.MULTILINE)
@@ -52,7 +59,7 @@ class Marks:
     `stamps` has pairs of a word and a time in ISO form; `libraries` pairs of a family and a version; `calls`
     the highest number of a set in HPCG's log, -1 without; `took` is exit code and s, as a shell printed them.
     Of a script `ranks` has those of its launch lines, none if one does not state them, and `threads` what it
-    sets. `hosts` are those on which LSF executed the job.
+    sets. `hosts` are those on which LSF executed the job, or that Slurm lists.
     """
 
     stamps: tuple[tuple[str, str], ...] = ()
@@ -123,8 +130,11 @@ def _moment(text: str) -> str:
 
 
 def _hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts in LSF's report, if there is one report."""
-    reports = _ON.findall(text)
+    """Return the hosts in LSF's report or in Slurm's list, if there is one."""
+    reports, lists = _ON.findall(text), {one or other for one, other in _NODES.findall(text)}
+    if not reports and len(lists) == 1:
+        with contextlib.suppress(ConfigError):
+            return tuple(node_names(lists.pop()))
     return tuple(_HOST.findall(re.sub(r", in queue <.*", "", reports[0]))) if len(reports) == 1 else ()
 
 

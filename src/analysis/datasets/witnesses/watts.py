@@ -1,6 +1,6 @@
 """Witnesses of power: what a node can draw, and two meters of the same watts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -17,6 +17,8 @@ _DIFFER = 1.5
 # Runs of one cell draw the same; so much more is another unit.
 _CELL = 2.0
 _FEWEST = 3
+# Repeats draw the same to 1 % at least; an energy of another run is so many median distances away, or fits.
+_SAME, _FAR, _FITS = 0.01, 8.0, 3.0
 # Edges of a run are blurred by the interval of a meter, and by the second in which Slurm counts.
 _READINGS, _SHORT = 5, 5.0
 _UNITS = "is it in another unit, or of another node? correct the log"
@@ -71,6 +73,35 @@ def watts_of_repeats(case: Hearing) -> Iterator[Fault]:
             if middle > 0 and not 1 / _CELL <= own / middle <= _CELL:
                 what = f"its nodes drew {own:.4g} W each, in its {len(cell) - 1} repeats {middle:.4g} W"
                 yield case.of_run(run, what, _UNITS, file=_log(run))
+
+
+@witness("energy of a run", "power of its repeats and of another run's")
+def exchanged_energies(case: Hearing) -> Iterator[Fault]:
+    """Find two runs whose energies fit the power of the other's repeats, and not that of their own."""
+    usual: dict[str, tuple[float, float]] = {}
+    known = [run for run in case.ended if float(run.row["elapsed"]) > _SHORT and _joules(run) > 0]
+    for cell in case.cells(known):
+        watts = [np.log(_joules(run) / float(run.row["elapsed"])) for run in cell]
+        for at, run in enumerate(cell) if len(cell) > _FEWEST else ():
+            middle, scatter = typical(watts[:at] + watts[at + 1 :])
+            usual[run.name] = middle, max(scatter, _SAME)
+    off = [run for run in known if run.name in usual and _away(run, run, usual) > _FAR]
+    for at, run in enumerate(off):
+        for other in off[at + 1 :]:
+            if max(_away(run, other, usual), _away(other, run, usual)) < _FITS:
+                what = f"has {_joules(run):.4g} J, which fits the repeats of run {other.name}"
+                what = f"{what}, whose {_joules(other):.4g} J fit its own"
+                yield case.of_run(run, what, "were the two exchanged? get them again", file=_log(run))
+
+
+def _joules(run: Testimony) -> float:
+    return float(run.row.get("energy", np.nan))
+
+
+def _away(run: Testimony, owner: Testimony, usual: Mapping[str, tuple[float, float]]) -> float:
+    """Return how far a run's power is from that of its repeats if it had the energy of another one."""
+    middle, scatter = usual[run.name]
+    return float(abs(np.log(_joules(owner) / float(run.row["elapsed"])) - middle) / scatter)
 
 
 @witness("energy of a meter", "energy of Slurm's counter")
