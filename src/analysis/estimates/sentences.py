@@ -267,8 +267,17 @@ class Statement:
                 name = in_cell(self.campaign, name, mixed[0], mixed[0].sides[at])
             if compare.factor == "concurrent_jobs" and own == [1]:
                 name = f"{name} on as many ranks"
+            if compare.factor == "ranks_per_node" and "nodes" in compare.varying:
+                name = f"{name}{self._nodes_of(own)}"
             out.append(name)
         return out
+
+    def _nodes_of(self, levels: Sequence[Level]) -> str:
+        """Say on how many nodes the runs with some ranks per node were: as many ranks need more nodes."""
+        runs = self.campaign.runs
+        runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
+        nodes = {int(one) for one in runs.loc[runs["ranks_per_node"].isin(levels), "nodes"]} - {-1}
+        return f" {place(self.campaign, 'nodes', [*nodes])}" if len(nodes) == 1 else " on as many ranks"
 
     @property
     def _with_it(self) -> str:
