@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analysis.cli import main
 from analysis.importing import launch, scheduler
 from tests.readers.merits.texts import TEXTS
 
@@ -81,6 +83,8 @@ def test_gpus__a_scaling_over_gpus_has_no_repeats(tmp_path: Path, imported: Impo
     ("asked", "nodes", "count"),
     [
         ("#SBATCH --gres=gpu:4\n", 2, 8),
+        ("#SBATCH --gres=gpu\n", 2, 2),
+        ("#SBATCH --gres=lustre,gpu:a100\n", 1, 1),
         ("#SBATCH --gpus-per-task=1\n", 2, 4),
         ("#SBATCH --gpus=v100:2\n", 1, 2),
         ("#SBATCH -G a100:8\n", 2, 8),
@@ -99,6 +103,55 @@ def test_gpus__a_script_asks_for_them(
     (tree / "job.sh").write_text(script.replace("module load", f"{asked}module load"))
     (record,) = imported(tree).values()
     assert (record.get("gpus"), record.get("options")) == (count, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks", "gpus"),
+    [
+        ("jsrun -n 6 -a1 -g1 -c 7 ./lmp -in in.lj", 6, 6),
+        ("jsrun -n2 -r 2 -a 21 -g 3 -c 21 ./lmp -k on g 3", 42, 6),
+        ("jsrun --nrs=4 --tasks_per_rs 2 --gpu_per_rs 1 /opt/lmp", 8, 4),
+        ("jsrun -n 4 ./perf -g 1", 4, None),
+        ("srun --gres=gpu ./lmp", None, None),
+    ],
+)
+def test_of_line__jsrun_counts_sets_of_tasks_and_gpus(line: str, ranks: int | None, gpus: int | None) -> None:
+    found = launch.of_line(line)
+    assert (found.get("ranks"), found.get("gpus")) == (ranks, gpus)
+    assert found.get("gpus_per_node") == (1 if "gres" in line else None)
+
+
+@pytest.mark.parametrize(
+    ("engine", "old", "new", "option"),
+    [
+        ("hpl", "HPLinpack 2.3", "HPL-NVIDIA 25.4.0  -- NVIDIA\nHPLinpack 2.3", "HPL-NVIDIA=25.4.0"),
+        ("babelstream", "NVIDIA A100-SXM4-40GB", "Tesla V100", "device=Tesla V100"),
+        (
+            "quantum_espresso",
+            "     Program PWSCF",
+            "     GPU acceleration is ACTIVE.  2 visible GPUs per MPI rank\n     Program PWSCF",
+            "visible_gpus_per_rank=2",
+        ),
+        (
+            "cp2k",
+            " GLOBAL| Run type",
+            " DBCSR| ACC: Number of devices/node  4\n GLOBAL| Run type",
+            "visible_gpus_per_node=4",
+        ),
+    ],
+)
+def test_gpus__that_a_program_sees_are_an_option(
+    engine: str, old: str, new: str, option: str, tmp_path: Path, project: Path
+) -> None:
+    """It need not use them: a rank may see those of all ranks of its node."""
+    assert old in TEXTS[engine]
+    for at, text in enumerate((TEXTS[engine], TEXTS[engine].replace(old, new, 1))):
+        (tmp_path / "tree" / f"{at}").mkdir(parents=True)
+        (tmp_path / "tree" / f"{at}" / "a.out").write_text(text + "\n" * at)
+    assert main(["import", str(tmp_path / "tree"), "--as", "mine", "--yes"]) == 0
+    found = [json.loads(path.read_text()) for path in project.glob("data/raw/mine/runs/*/run.json")]
+    assert any(option in one.get("options", "") for one in found)
+    assert len({one.get("options") for one in found}) == 2
 
 
 def test_gpus__of_a_node_without_nodes_keep_runs_apart(tmp_path: Path, imported: Imported) -> None:

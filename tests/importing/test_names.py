@@ -605,9 +605,11 @@ def test_import__hosts_of_other_kinds_in_names_of_files_are_groups(
     tmp_path: Path, imported: Imported
 ) -> None:
     """In the layout of a loop over a list of nodes: each output has the name of the other node alone."""
-    for at, host in enumerate(("compute001", "compute002", "gpu001", "bigmem001")):
+    names = ("compute001", "compute002", "gpu001", "bigmem001", "gpuv100001", "gpuh100001", "gpuh200002")
+    for at, host in enumerate(names):
         (tmp_path / "tree").mkdir(exist_ok=True)
         (tmp_path / "tree" / f"{host}.log").write_text(barrier(f"{at + 30}.25"))
     found = imported(tmp_path / "tree")
-    assert Counter(one.get("host_group") for one in found.values()) == {"compute": 2, "gpu": 1, "bigmem": 1}
-    assert sorted(one["repeat"] for one in found.values()) == [1, 1, 1, 2]
+    groups = {"compute": 2, "gpu": 1, "bigmem": 1, "gpuv100": 1, "gpuh100": 1, "gpuh200": 1}
+    assert Counter(one.get("host_group") for one in found.values()) == groups
+    assert sorted(one["repeat"] for one in found.values()) == [1, 1, 1, 1, 1, 1, 2]

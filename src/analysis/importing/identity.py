@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from analysis.importing.draft import COUNTS, Draft
-from analysis.importing.vocabulary import Value, other_builds, parse_name
+from analysis.importing.vocabulary import GPU_MODEL, Value, other_builds, parse_name
 from analysis.schema.factors import TABLE
 
 # Facts whose texts users give to files and projects as well.
+_ON_GPUS = re.compile(rf"([a-z-]{{0,12}}(?:{GPU_MODEL}))-?0\d{{1,3}}", re.IGNORECASE)
 _JOB = ("queue", "feature")
 _MACHINE = tuple(one.name for one in TABLE if one.kind == "machine" and not one.numeric)
 
@@ -67,6 +68,15 @@ def _cut(text: str, pattern: str) -> str:
 
 
 def host_pattern(hosts: Iterable[str]) -> str:
-    """Return the pattern of the names of hosts: ``cn080`` is ``cn``, ``r1i0n12`` is ``r#i#n``."""
-    bare = (re.sub(r"(?:[-_.]?\d+)+$", "", re.sub(r"[0-9a-f]{8,}", "", host)) for host in hosts)
-    return "+".join(sorted({re.sub(r"\d+", "#", one).strip("-_.") for one in bare}))
+    """Return the pattern of the names of hosts: ``cn080`` is ``cn``, ``r1i0n12`` is ``r#i#n``.
+
+    A model of GPU in it is kept: ``gpuv100001`` is ``gpuv100``.
+    """
+    return "+".join(sorted({_bare(host) for host in hosts}))
+
+
+def _bare(host: str) -> str:
+    if found := _ON_GPUS.fullmatch(host):
+        return found[1].lower()
+    bare = re.sub(r"(?:[-_.]?\d+)+$", "", re.sub(r"[0-9a-f]{8,}", "", host))
+    return re.sub(r"\d+", "#", bare).strip("-_.")

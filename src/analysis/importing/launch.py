@@ -48,9 +48,10 @@ FREQUENCY_SETTINGS = ("--cpu-freq", "SLURM_CPU_FREQ_REQ")
 GPUS = {"gpus_per_node": "nodes", "gpus": "", "gpus_per_rank": "ranks"}
 TYPED = r"(?:[\w.-]*[A-Za-z][\w.-]*:)?([1-9]\d*)(?![\w.:-])"  # with a type: a100:4
 _GPUS = rf"[ =]*[\"']?{TYPED}"
-# How Slurm and Flux are asked, in directives and launch lines.
+# How Slurm and Flux are asked, in directives and launch lines; `gpu` without a number is one.
 ASKED_GPUS = {
-    "gpus_per_node": rf"--gpus-per-node{_GPUS}|--gres[ =]*[\"']?(?:[^\s\"']+,)?gpu:{TYPED}",
+    "gpus_per_node": rf"--gpus-per-node{_GPUS}|--gres[ =]*[\"']?(?:[^\s\"']+,)?gpu:{TYPED}"
+    r"|--gres[ =]*[\"']?(?:[^\s\"']+,)?(gpu)(?::[A-Za-z][\w.-]*)?(?=[\s\"',]|$)",
     "gpus": rf"--gpus{_GPUS}",
     "gpus_per_rank": rf"--gpus-per-task{_GPUS}",
 }
@@ -185,6 +186,8 @@ def of_line(line: str) -> Facts:
         facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
     if found := re.search(CPU_FREQUENCY, line):
         facts["frequency"] = int(found[1]) / 1000
+    if re.match(r"(?:\S*/)?jsrun ", line):
+        return {name: value for name, value in facts.items() if name != "ranks"} | _of_sets(line)
     return facts | _gpus_of_line(line)
 
 
@@ -192,7 +195,18 @@ def _gpus_of_line(line: str) -> Facts:
     """Return the number of GPUs that a launch line states."""
     patterns = {**ASKED_GPUS, "gpus_per_node": f"{ASKED_GPUS['gpus_per_node']}|{_PACKAGES}"}
     found = {name: re.search(rf" (?:{pattern})", line) for name, pattern in patterns.items()}
-    return {name: int(next(filter(None, one.groups()))) for name, one in found.items() if one}
+    texts = {name: next(filter(None, one.groups())) for name, one in found.items() if one}
+    return {name: 1 if text == "gpu" else int(text) for name, text in texts.items()}
+
+
+def _of_sets(line: str) -> Facts:
+    """Return what jsrun is given: -n counts sets of resources, each with tasks and GPUs."""
+    own = re.split(r" (?=[./$])", line)[0]
+    named = {"n": "nrs", "a": "tasks_per_rs", "g": "gpu_per_rs", "p": "np"}
+    found = {one: re.search(rf" (?:-{one}|--{name})[ =]?(\d+)(?!\S)", own) for one, name in named.items()}
+    sets, tasks, gpus, ranks = (int(one[1]) if (one := found[name]) else 0 for name in "nagp")
+    counts = {"ranks": ranks or sets * (tasks or 1), "gpus": sets * gpus}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _visible_gpus(text: str) -> Facts:

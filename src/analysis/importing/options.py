@@ -28,17 +28,23 @@ def distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
         settings = _settings(draft, parse, releases)
         if settings or draft.value("modules"):
             draft.add({"settings": settings}, _SOURCE)
-            given[draft.application].append((draft, settings))
+        given[draft.application].append((draft, settings))
     return [line for application, members in given.items() for line in _distinguish(application, members)]
 
 
 def _distinguish(application: str, members: Sequence[_Member]) -> Iterator[str]:
-    cells: dict[tuple[Any, ...], list[dict[str, str]]] = defaultdict(list)
+    cells: dict[tuple[Any, ...], list[_Member]] = defaultdict(list)
     for draft, settings in members:
-        cells[cell(draft)].append(settings)
+        cells[cell(draft)].append((draft, settings))
     # What a table states by hand is a factor wherever it varies, other settings only within a cell.
     by_hand = [draft.value("given_options") or {} for draft, _ in members]
-    found = [*launch.varying(by_hand), *(name for one in cells.values() for name in launch.varying(one))]
+    # Of a run without any setting it is not known which it had: those that its program prints it had not.
+    printed = {name for draft, _ in members for name in draft.value("grid") or {}}
+    found = launch.varying(by_hand)
+    for one in cells.values():
+        known_of = [settings for draft, settings in one if settings or draft.value("modules")]
+        found += launch.varying(known_of)
+        found += [name for name in launch.varying([settings for _, settings in one]) if name in printed]
     found += _releases(members)
     if not found:
         return

@@ -427,6 +427,8 @@ def _converted(name: str, text: str) -> Facts:
         return {name: flux.number(text) if text[0] in "ƒf" else text}
     if name in _TEXTS:
         return {name: text}
+    if text == "gpu":
+        return {name: 1}
     return {name: math.prod(int(side) for side in text.split("x") if side)}
 
 

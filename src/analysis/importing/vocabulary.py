@@ -82,12 +82,14 @@ _TARGET = rf"(?i:{_TARGETS}|neoverse[-_]?[a-z]\d|cortex[-_]?[a-z]\d+|znver\d)"
 _TARGETED = re.compile(rf"{_S}({_TARGET}[-_.]-?(?:{_LEVEL})|(?:{_LEVEL})[-_.]{_TARGET}){_E}")
 MOLECULES = {"O2", "O3"}  # of oxygen; a level of optimisation has no other meaning if it is another one
 _NUMBERED_CPU = re.compile(r"(neoverse|cortex)[-_]([a-z]\d)", re.IGNORECASE)  # no nodes: neoverse-n1
+# In names of hosts: gpuv100001.
+GPU_MODEL = r"[abhpv][12]00|mi\d{3}[ax]?|(?<=gpu)-?[ahklt]\d{1,2}s?"
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.
 _HOST = re.compile(
     rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}(?!per-)[a-z]+\d*-node-?\d+{_E}"
     rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{2,4}}{_E}"
-    rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}"
+    rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}|{_S}[a-z]{{0,12}}-?(?:{GPU_MODEL})-?0\d{{1,3}}{_E}"
 )
 # Words for what a file is, not what the run was. Any other word that differs may matter.
 _NOISE = set(

@@ -41,11 +41,12 @@ FORMAT = TextFormat(
     facts={
         "version": r"^Version: (\S+)",
         "implementation": r"^Implementation: (\S.*?) *$",
+        "device": r"^Using (?:[A-Z]\w+ )?device:? (.*\S)",
         "array": r"^Array size: (\S+) MB",
         "precision": r"^Precision: (\S+)",
         "size": r"^(Array size: .*?) *$",
     },
-    problem=("array", "precision"), finish=_finish,
+    problem=("array", "precision"), settings=("implementation", "device"), finish=_finish,
     laws=tuple(
         Law((name, f"{name} time"), ("Copy", "Copy time"), factor=n / 2)
         for name, n in _ARRAYS.items()

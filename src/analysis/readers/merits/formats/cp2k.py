@@ -45,9 +45,10 @@ FORMAT = TextFormat(
         "atoms": r"^ +- Atoms: +(\d+)",
         "functions": r"^ +- Spherical basis functions: +(\d+)",
         "electrons": r"^ Number of electrons: +(\d+)",
+        "visible_gpus_per_node": r"^ (?:DBCSR\| )?ACC: Number of devices/node +(\d+)",
         "diagonalization": r"^ GLOBAL\| Preferred diagonalization lib\S* +(\S+)",
         "fft": r"^ GLOBAL\| Preferred FFT library +(\S+)",
     },
-    settings=("diagonalization", "fft"),
+    settings=("diagonalization", "fft", "visible_gpus_per_node"),
     problem=("task", "project", "atoms", "functions", "electrons"), finish=_finish,
 )  # fmt: skip

@@ -81,6 +81,10 @@ FORMAT = TextFormat(
     engine="hpl", tool="HPL", marks=((b"HPLinpack ", b"parameter values will be used"),), test=_is_hpl,
     near=r"HPLinpack|HPL_pdgesv|\bWR\d\d[LCR]\d", first_line=r"^HPLinpack \d",
     opening=r"^\s*HPLinpack \S+ +--", closing=r"^\s*End of Tests\.", closed_by="'End of Tests.'",
-    facts={"version": r"^\s*HPLinpack (\S+)"}, finish=_finish, figure_of_merit="Gflops", unit="Gflop/s",
+    facts={
+        "version": r"^\s*HPLinpack (\S+)",
+        "HPL-NVIDIA": r"^HPL-NVIDIA (\d\S*) ",
+    },
+    settings=("HPL-NVIDIA",), finish=_finish, figure_of_merit="Gflops", unit="Gflop/s",
     which="largest", time="Time", problem=_PROBLEM, given="the output of xhpl",
 )  # fmt: skip
