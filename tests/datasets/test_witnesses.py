@@ -1043,13 +1043,13 @@ def script_of_other_threads(copy: Copy) -> None:
     copy.edit(f"runs/{run}/job.sh", r"OMP_NUM_THREADS=1$", "OMP_NUM_THREADS=4")
 
 
-@lie("vm-lulesh", r"job\.sh:0: has no 21, which the command of its record has; correct the command")
+@lie("vm-lulesh", r"job\.sh: has no 21, which the command of its record has; correct the command")
 def command_of_another_size(copy: Copy) -> None:
     record = copy.records(exit_code=0, profiler=None)[0]
     copy.change(record["run"], command=record["command"].replace(" -s 20", " -s 21"))
 
 
-@lie("vm-lulesh", r"job\.sh:0: has other words than those that the command of its record has;")
+@lie("vm-lulesh", r"job\.sh: has other words than those that the command of its record has;")
 def command_without_its_end(copy: Copy) -> None:
     record = copy.records(exit_code=0, profiler=None)[0]
     copy.change(record["run"], command=record["command"].rpartition(" -i ")[0])
