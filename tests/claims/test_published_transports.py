@@ -69,6 +69,7 @@ def test_evaluate__shares_of_mpi_of_gromacs_on_2_to_32_nodes(
     cells = sides(rows, "mpi_fraction", "nodes", "tuning", application="gromacs")
     assert sorted(map(len, cells.values())) == [5] * 10
     found = told["lsdyna2014-prof-compute-dominates"]
-    assert found.verdict == "an analogue shows it"
+    # The share hangs on the problem: of two others it is up to 61 % on 32 nodes, in published-steps.
+    assert found.verdict == "cannot tell"
     assert max(map(max, cells.values())) < 0.5
     assert 100 * max(map(median, cells.values())) == pytest.approx(found.estimate)  # the weakest

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 COMMIT = "f7d6480fce93df87f4ebaadcd854c7b7f7b1565a"
 HEADER = (
     "run", "application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks", "ranks_per_node",
-    "start", "figure_of_merit", "figure_of_merit_unit", "source",
+    "start", "elapsed", "figure_of_merit", "figure_of_merit_unit", "source",
 )  # fmt: skip
 # Partition -> cluster, processor, link, library; those whose script names the device of the link.
 PLACES = {
@@ -69,12 +69,12 @@ def runs(repository: str) -> Iterator[list[str]]:
                 if 1 < nodes < COLLAPSED:
                     name, case = f"{log[1]} {log[2]} {nodes} nodes, job {one[2]}", log[3] or log[4]
                     sizes = [str(nodes), str(ranks), str(ranks // nodes)]
-                    said = [began(one[1], float(one[3])), one[3], "s", "excalibur-tests"]
+                    said = [began(one[1], float(one[3])), one[3], one[3], "s", "excalibur-tests"]
                     yield [name, log[2], case, cluster, cpu, link, mpi, *sizes, *said]
         elif reduced:
             for day, job, latency in LEAST.findall(text):
                 name = f"{reduced[1]} allreduce, job {job}"
-                said = ["2", "64", "32", f"{day}T00:00:00", latency, "us", "excalibur-tests"]
+                said = ["2", "64", "32", f"{day}T00:00:00", "", latency, "us", "excalibur-tests"]
                 yield [name, "osu", "Allreduce, least latency", cluster, cpu, link, mpi, *said]
 
 
