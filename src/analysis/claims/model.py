@@ -84,8 +84,8 @@ Conditions = Annotated[
     ),
 ]
 NOT_STATED = "not stated"
-# Measures that a source states; HPCG prints the rule of its own source.
-LOOKED_UP = ("stated_figure", "official_time")
+# Measures that a source states; HPCG prints the rules of its own source.
+LOOKED_UP = ("stated_figure", "official_time", "grid_ratio")
 Values = Annotated[dict[FactorName, LevelOfReport], Field(description="factor -> level")]
 
 
