@@ -231,10 +231,10 @@ def test_reductions__one_run_with_the_switches_and_one_without(told: Found) -> N
 def test_charm__layers_under_namd(told: Found) -> None:
     time = middles("published-charm", "elapsed", "case", "mpi", "nodes")
     cells = [key[::2] for key in time if key[1] == "MPI layer"]
-    leads = {cell: time[cell[0], "MPI layer", cell[1]] / time[cell[0], "UCX layer", cell[1]] for cell in cells}
+    leads = {(case, n): time[case, "MPI layer", n] / time[case, "UCX layer", n] for case, n in cells}
     alone = [lead for (case, _), lead in leads.items() if case == "not named"]
     assert (len(alone), round(min(alone), 3), round(max(alone), 3)) == (10, 1.001, 1.067)
-    # With the start the layer is behind from 8 nodes on: 108.78 / 190.47 on 20. Which the report timed is not said.
+    # With the start it is behind from 8 nodes on: 108.78 / 190.47 on 20. Which one the report timed is open.
     assert sum(lead < 0.999 for lead in leads.values()) == 7
     assert round(leads["not named, with its start", "20"], 3) == 0.571
     one = told["published-charm", "openatom2010-ibv-better-perf-scalability"]
@@ -275,7 +275,7 @@ def test_codes_that_stop__are_asked_as_those_that_gain(told: Found) -> None:
             one = told[f"published-{name}", claim]
             assert (one.estimate, one.verdict) == (nodes, "cannot tell")
             assert f"Beyond {nodes} nodes the next step brings less than 5 % in {code}" in one.sentence
-    # CASTEP over 100 Gbit/s of InfiniBand finishes most jobs on 8 nodes: 206.5, 220.06 and 254.16 s are single runs.
+    # CASTEP over 100 Gbit/s of InfiniBand finishes most jobs on 8 nodes.
     castep = middles("published-roce", "figure_of_merit", "application", "interconnect", "nodes")
     time = [castep["castep", "InfiniBand", n] for n in ("2", "4", "8", "16", "32")]
     assert time == pytest.approx([319.84, 220.63, 205.31, 220.06, 248.63])
