@@ -136,6 +136,19 @@ def test_choices__curves_of_several_programs_name_program_and_problem() -> None:
     assert set(table["runs"]) == {""}  # one figure has them all
 
 
+def test_choices__a_curve_that_begins_later_names_what_it_is_over() -> None:
+    times = {"a": {1: 100.0, 2: 50.0, 4: 25.0}, "b": {2: 60.0, 4: 30.0}}
+    rows = [
+        row
+        for tuning, each in times.items()
+        for n, time in each.items()
+        for row in runs([time] * 6, tuning=tuning, nodes=n, ranks=n)
+    ]
+    table = pages.scalings(campaign(rows))
+    ends = pages.named_by_base(table, "nodes").groupby("level")["speedup"].max()
+    assert ends.to_dict() == {"a": 4.0, "b, over 2 nodes": 2.0}
+
+
 def test_choices__alike_curves_of_several_programs_name_their_program() -> None:
     rows = [
         {**row, "application": application}

@@ -25,7 +25,15 @@ from analysis.pages.holdings import draw_repeats, spread_sentences
 from analysis.pages.links import Link, link_sentences, links
 from analysis.pages.panels import Panel, draw_panel, look_up_sentences, panel, stated_tables
 from analysis.pages.profiles import Curves, call_sentences, claimed, in_bytes, profile_curves
-from analysis.pages.scaling import scaling, scaling_sentences, series, series_sentences, size_sentence, sizes
+from analysis.pages.scaling import (
+    named_by_base,
+    scaling,
+    scaling_sentences,
+    series,
+    series_sentences,
+    size_sentence,
+    sizes,
+)
 from analysis.pages.upgrade import (
     draw_upgrade,
     left_over,

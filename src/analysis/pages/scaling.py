@@ -19,7 +19,7 @@ from analysis.estimates.selection import Select
 from analysis.estimates.sentences import Statement, with_base
 from analysis.estimates.spelling import display, stratum_names
 from analysis.estimates.stats import Estimate
-from analysis.schema.factors import FACTORS, FOLLOWS, at_level
+from analysis.schema.factors import FACTORS, FOLLOWS, at_level, level_name
 
 
 def series(
@@ -106,6 +106,16 @@ def scaling(
         called = ", ".join(filter(None, (level, words))) if len(found) > 1 else ""
         curves.append(_curve(asked, campaign, values, compare, called).assign(runs=name, level=level))
     return tables.stacked(*curves)
+
+
+def named_by_base(part: pd.DataFrame, along: str) -> pd.DataFrame:
+    """Add its base to the level of each curve of `scaling` that begins at a larger count than others."""
+    first = part.groupby("level")[along].transform("min")
+    later = first > part[along].min()
+    over = [
+        f"{one}, over {level_name(along, least)}" for one, least in zip(part["level"], first, strict=True)
+    ]
+    return part.assign(level=part["level"].where(~later, over))
 
 
 def _without(stratum: Mapping[str, Any], factor: str) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def ahead(job: Mapping[str, Any], noted: Mapping[str, Any]) -> float:
 def wrong_clocks(case: Hearing) -> Mapping[str, float]:
     """Return the jobs whose runs began on a node with a wrong clock: by how many s it was ahead.
 
-    Ahead of Slurm's clock, or without Slurm's word of what it said before somebody set it.
+    Ahead of Slurm's clock, or without Slurm's times of what it had before somebody set it.
     """
     since = {
         run.account: max((clock_set(run.extra, run.row, since=note) for note in ("slurm", "facts")), key=abs)
