@@ -404,6 +404,8 @@ def _from_siblings(members: list[Draft]) -> Iterator[str]:
                 # A word of a CPU alone is a system, too: there is one called Grace.
                 if "cpu" in one.values and not one.rest and "cluster" not in one.values:
                     one.add_rest(one.values.pop("cpu")[1])
+                    if "cpu" in draft.facts and draft.facts["cpu"].where.startswith("path"):
+                        draft.facts.pop("cpu")
                 if one.rest and "cluster" not in one.values:
                     found.append((draft, one))
         # A name that is there alone is the cluster of longer ones: Elm, Elm-patched.
