@@ -82,10 +82,7 @@ def test_notebooks__are_compared_where_they_give_verdicts(notebook: Path) -> Non
 
 @needs_notebooks
 def test_notebooks__defaults_are_campaigns_that_a_report_builds() -> None:
-    (power,) = set(campaigns()) - set(load_config(ROOT)["campaigns"])
-    named = [path.stem for path in NOTEBOOKS if power in path.read_text(encoding="utf-8")]
-    # No campaign that is evidence has a power log.
-    assert (power, named) == ("syn-lsdyna2009", ["87-power-over-time"])
+    assert set(campaigns()) <= set(load_config(ROOT)["campaigns"])
 
 
 @needs_notebooks

@@ -113,7 +113,7 @@ def _pages(campaign: Campaign) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _drawn(campaign: Campaign) -> set[str]:
-    """Return the runs of a table of runs that a page draws along nodes or cases, by its parameters."""
+    """Return the runs of a table of runs that a page draws along nodes or cases, or in panels."""
     found: set[str] = set()
     for page in (one for one in CONFIG["pages"] if one.get("campaign") == campaign.name):
         given = _parameters(page["notebook"]) | page.get("parameters", {})
@@ -121,6 +121,8 @@ def _drawn(campaign: Campaign) -> set[str]:
             found |= set(measured(campaign, given["variable"], given["select"])["run"])
         elif page["notebook"].endswith("scaling.ipynb"):
             found |= set(measured(campaign, "application_time", given["select"])["run"])
+        for panel in page.get("parameters", {}).get("panels", ()):
+            found |= set(measured(campaign, panel["variable"], panel.get("select"))["run"])
     return found
 
 

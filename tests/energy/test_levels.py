@@ -84,7 +84,7 @@ def test_levels__power_while_another_job_runs_is_not_idle():
     ds = power(np.arange(-10.0, 111.0))
     table = methodology_levels(ds, **RUN, jobs=([at(-20), at(0)], [at(0), at(120)]))
     assert stated(table)["idle"] == 1
-    assert "no reading of each meter without a job" in table["found"][3]
+    assert "no reading of each meter is known to be without a job" in table["found"][3]
 
 
 def test_levels__a_gap_in_one_meter_costs_the_interval_and_the_span():

@@ -32,6 +32,7 @@ SHIPPED = {
     "vm-water": (set(), {}),
     "vm-openatom": (set(), {}),
     "vm-plate": (set(), {}),
+    "published-mlperf": ({"cluster"}, {}),
 }  # fmt: skip
 
 

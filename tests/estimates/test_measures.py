@@ -126,6 +126,9 @@ def test_measures__jobs_at_once_add_up_in_a_day() -> None:
 def test_measures__energy_of_a_job() -> None:
     rows = repeats([1800.0], energy=7.2e6)
     assert by_hand("energy_per_job", rows=rows).to_dict() == {"r00": 2000.0}  # 4 kW for half an hour
+    # In 600 s that it was asked for, a faster machine does more: this is no energy of the same job.
+    asked = repeats([600.0], energy=7.2e6, target_time=600.0)
+    assert by_hand("energy_per_job", rows=asked).isna().all()
 
 
 def test_measures__a_micro_benchmark_is_read_at_one_size() -> None:

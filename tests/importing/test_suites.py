@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from analysis.estimates.asking import records
+
 from ..readers.merits import suites
 from ..readers.merits.texts import TEXTS
 from .test_executions import look
@@ -42,7 +44,7 @@ def test_detect__text_of_fio_is_cut_before_the_names_of_its_jobs(tmp_path: Path)
 def test_import__summary_settings_and_meter_of_an_inference_are_one_run(
     tmp_path: Path, project: Path, imported: Imported
 ) -> None:
-    # Two readings of three channels; the sum of a row is in front: 600 W for the whole of the 120 s.
+    # Readings of three channels, with the sum of a row in front: 600 W, from 08:41:35.935 to 08:43:35.096.
     row = (
         "Time,08-05-2021 08:4{},Watts,600.0,Volts,-1,Amps,-1,PF,-1,Mark,x,"
         "Ch1,Watts,250.0,Volts,206.0,Ch2,Watts,350.0\n"
@@ -60,6 +62,11 @@ def test_import__summary_settings_and_meter_of_an_inference_are_one_run(
         (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tree" / name).write_text(text)
     (found,) = imported(tmp_path / "tree", "--set", "nodes=1").values()
-    assert (found["end"] - found["start"], found["version"]) == (120, "1.1")
+    assert (round(found["end"] - found["start"], 3), found["version"]) == (119.161, "1.1")
     read = runs(project)
-    assert (float(read["figure_of_merit"][0]), round(float(read["energy"][0]))) == (14442.9, 72_000)
+    assert (float(read["figure_of_merit"][0]), round(float(read["energy"][0]))) == (14442.9, 71_497)
+    # It asks for 600 s, so that its energy is that of as many samples as fit: none of a job.
+    assert found["target_time"] == 600
+    # Its page on power follows from what import took for a power log, as that has no name of ours.
+    assert [one["file"] for one in found["imported"]["files"] if one.get("role")] == ["spl.txt"]
+    assert records("mine", project).meters

@@ -371,6 +371,23 @@ def test_questions__power_is_summed_over_meters_and_gaps_stay(tmp_path: Path) ->
         "metered at: not stated."
     ]
     assert pages.meters({"ib-ddr": table})["missing_percent"].tolist() == [35.0]  # 7 of 20
+    rate = {"figure_of_merit": 900.0, "figure_of_merit_unit": "samples/s"}
+    (said,) = pages.power_sentences(campaign([rows[0] | rate]), {"ib-ddr": "000"})
+    assert "in 8 s, 450 W on average; at 900 samples/s, 2 samples for a joule; readings" in said
+
+
+def test_questions__powers_of_a_kind_share_an_axis_and_others_have_their_own() -> None:
+    logs = {
+        f"{watts} W, 1 node": pd.DataFrame({"seconds": [0.0, 1.0], "power": [0.9 * watts, watts]})
+        for watts in (3000.0, 2500.0, 400.0)
+    }
+    shown = {}
+    for few in (2, 3):
+        some = dict(list(logs.items())[:few])
+        fig = pages.draw_power(some, dict.fromkeys(some, 1.0), evidence="measured", campaign="made-up")
+        shown[few] = [axes.get_ylim() for axes in fig.axes]
+    assert shown[2] == [(0, pytest.approx(3.3))] * 2
+    assert shown[3] == [(0, pytest.approx(top)) for top in (3.3, 2.75, 0.44)]
 
 
 def test_questions__a_figure_shows_ratios_values_and_its_evidence() -> None:

@@ -170,7 +170,7 @@ def _idle(ds: xr.Dataset, start: Any, end: Any) -> Stated:
     found = idle_power(ds, start, end)
     count, watts = int(found["readings"].min()), float(found["idle"].sum(skipna=False))
     if not count:
-        return 1, "no reading of each meter without a job; level 1 asks for none"
+        return 1, "no reading of each meter is known to be without a job; level 1 asks for none"
     return 3, f"{watts:.4g} W, {count} readings of each meter or more without a job"
 
 

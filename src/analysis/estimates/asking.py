@@ -35,7 +35,7 @@ _KINDS = {one.name: (type(None), int, *((float,) if one.numeric else (str, list)
 _UNKNOWN = dict.fromkeys(FACTORS)  # in the order in which rows are compared
 _DAY, _DAYS = 86_400, 3  # s, and the fewest days of a history
 _LAST = 1e11  # s; what follows is no time
-_METERS = "power"  # a log in a run's own folder is called so
+_METERS = "power"  # a log in a run's own folder begins so, or import notes it as one
 _CODE = ("base", "schema", "estimates/asking.py")  # what the answers follow from; a test compares the imports
 
 Row = Mapping[str, Any]
@@ -197,14 +197,15 @@ def records(campaign: str, base: Path) -> CampaignRecords:
     for name in folders:
         folder = f"{runs}/{name}"
         path = f"{folder}/{RECORD}"
-        row = _row(read_json(path))
+        record = read_json(path)
+        row = _row(record)
         number += row is not None or os.path.isfile(path)  # noqa: PTH113
         if row is None:
             continue
         if not (profiles and meters):
             names = [plain_name(name.lower()) for name in os.listdir(folder)]  # noqa: PTH208
             profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
-            meters = meters or any(name.startswith(_METERS) for name in names)
+            meters = meters or any(name.startswith(_METERS) for name in names) or _metered(record)
         first = rows.setdefault(tuple(row.values()), row)
         twice = twice or (first is not row and row["timing"])
     for record in () if folders else _of_table(raw(campaign, base)):
@@ -236,6 +237,13 @@ def _of_table(folder: Path) -> Iterator[dict[str, Any]]:
 def _number(cell: str) -> float | int:
     value = float(cell)
     return int(value) if value.is_integer() else value
+
+
+def _metered(record: dict[str, Any]) -> bool:
+    """Tell whether import took one of the run's files for a power log, whatever its name."""
+    noted = record.get("imported")
+    files = noted.get("files") if isinstance(noted, dict) else None
+    return any(isinstance(one, dict) and one.get("role") == _METERS for one in files or ())
 
 
 def _row(record: dict[str, Any]) -> Row | None:

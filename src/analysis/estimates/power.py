@@ -84,12 +84,14 @@ def levels(
     near = runs[runs["start"].notna() & runs["end"].notna()]
     near = near[_on(near, fed)]
     given = declared.get("machine", {})
-    jobs = (near["start"].to_numpy(), near["end"].to_numpy())
     tables = []
     for ds in logs_of(campaign, run, base):
         machine = MeteredMachine(
             given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared)
         )
+        jobs = (near["start"].to_numpy(), near["end"].to_numpy())
+        if not fed:  # without the name of a node, no reading is known to be of an idle one
+            jobs = (ds["time"].values[:1], ds["time"].values[-1:])
         tables.append(methodology_levels(ds, row["start"], row["end"], core=core, machine=machine, jobs=jobs))
     whole = pd.concat(tables).reset_index(names="row")
     # An aspect that one log does not tell is not told.
@@ -147,10 +149,12 @@ def meters(logs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _side_by_side(found: Sequence[xr.Dataset], step: str) -> pd.DataFrame:
     """Put the meters of several logs into one table over time, with a row for every step."""
-    meters = []
+    meters, origin = [], min(pd.Timestamp(ds["time"].values[0]) for ds in found)
     for ds in found:
-        # Logs of several nodes are sampled at different moments: one row an interval.
-        stamps = pd.DatetimeIndex(ds["time"].values).round(step)
+        # Logs of several nodes are sampled at different moments: one row an interval. Each is counted from
+        # its own first reading, as readings at .500 and .501 s would be rounded to different seconds.
+        times, one = pd.DatetimeIndex(ds["time"].values), pd.Timedelta(step)
+        stamps = origin + (times - times[0]).round(step) + round((times[0] - origin) / one) * one
         values = pd.DataFrame(ds["power"].values.T, index=stamps, columns=list(map(str, ds["meter"].values)))
         meters.append(values.groupby(values.index).mean())
     table = pd.concat(meters, axis="columns")

@@ -238,8 +238,9 @@ def _plan(
 
 
 def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Plan]:
-    """Compare clusters node for node: each with its most ranks on one, and its main parts."""
-    frame = _unprofiled(frame[(frame["cluster"] != "") & (frame["ranks_per_node"] > 0)])
+    """Compare clusters node for node: each with its most ranks on one, where known, and its parts."""
+    counted = frame["ranks_per_node"] > 0
+    frame = _unprofiled(frame[(frame["cluster"] != "") & (counted | (not counted.any()))])
     where: dict[Level, dict[str, Level]] = {}
     for cluster, part in frame.groupby("cluster", sort=True):
         most = int(part["ranks_per_node"].max())
@@ -253,7 +254,7 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
         for row in frame[["cluster", "ranks_per_node", *PARTS]].to_dict("records")
     ]
     named = {
-        cluster: {name: level for name, level in parts.items() if level != ""}
+        cluster: {name: level for name, level in parts.items() if level not in ("", -1)}
         for cluster, parts in where.items()
     }
     (ask,) = (one for one in ASKS if one.factor == "cluster")

@@ -78,7 +78,7 @@ _STARTS = (
     r"^ +Program \S+ v\S+(?: \([^)]*\))? +starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE
     _ENTRY.format("run_start"),
     # MLPerf's LoadGen: the other is local time, which it marks as UTC.
-    r'^:::MLLOG {"key": "power_begin", "value": "(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d)',
+    r'^:::MLLOG {"key": "power_begin", "value": "([\d-]{10} [\d:.]{8,12})"',
     r'^:::MLLOG {"key": "test_datetime", "value": "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z',
     r"^; START (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$",  # IO500
     r'^(?: *Tested with SPEC .* on |"Result run on",")(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[-+]\d{4})',
@@ -90,7 +90,7 @@ _ENDS = (
     rf"^(?:Run f|F)inished *: +{_DAY}",
     r"^-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",
     _ENTRY.format("run_stop"),
-    r'^:::MLLOG {"key": "power_end", "value": "(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d)',
+    r'^:::MLLOG {"key": "power_end", "value": "([\d-]{10} [\d:.]{8,12})"',
     r"^; END (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$",
     r"PROGRAM ENDED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
 )

@@ -269,7 +269,7 @@ DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", r
 _TEXTS = {"directory", "job_name", "queue", "cluster", "feature", "state", "host"}
 _FORMS = (
     *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
-    "%m-%d-%Y %H:%M:%S",  # LoadGen
+    *("%m-%d-%Y %H:%M:%S", "%m-%d-%Y %H:%M:%S.%f"),  # LoadGen
     "%a %d %b %Y %H:%M:%S",  # CASTEP
     *("%d/%m/%y %H:%M:%S", "%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
 )

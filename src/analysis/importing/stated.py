@@ -24,7 +24,7 @@ _WORKERS = ("P", "Q", "variant", "numjobs", "iodepth")
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     """Return what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
     facts: dict[str, Any] = {}
-    for name in ("ranks", "nodes", "threads", *launch.GPUS):
+    for name in ("ranks", "nodes", "threads", "target_time", *launch.GPUS):
         names = (name, f"charm_{name}")
         values = [int(ds[one]) for one in names if one in ds and not ds[one].dims]
         values += [int(ds.attrs[one]) for one in names if isinstance(ds.attrs.get(one), int)]

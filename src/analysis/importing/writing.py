@@ -163,6 +163,7 @@ def _copy(source: Observation, folder: Path, used: set[str], cut: Draft | None =
     """Copy a file, or the part of it that is the run's own; return where it is from."""
     name = _free(_safe(source.file.base), used)
     note: dict[str, Any] = {"file": name, "from": source.name, "sha256": source.digest}
+    note |= {"role": source.role} if source.role == "power" else {}
     path = folder / name
     part = cut.run.part if cut is not None and cut.run.number else None
     if part is None:

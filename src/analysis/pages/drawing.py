@@ -101,21 +101,23 @@ def draw_power(
     campaign: str,
     window: Sequence[float] = (),
 ) -> Figure:
-    """Draw power over time, one panel a run on common axes; the job's window is shaded, gaps are gaps.
+    """Draw power over time, one panel a run; the job's window is shaded, gaps are gaps.
 
+    Axes begin at zero and are common ones, but where one run draws a third of another's power or less.
     `logs` are from `analysis.estimates.power.power` and `elapsed` the lengths of the jobs in s, by the name
     of the run; `window` is what to zoom to, in s since the start of the job.
     """
-    fig, each = panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
-    for panel, (name, log) in zip(each, logs.items(), strict=True):
-        shade = figures.colour(name.split(",")[0])
+    tops = [1.1e-3 * float(log["power"].max()) for log in logs.values()]
+    common = max(tops) < 3 * min(tops)
+    fig, each = panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=common)
+    for panel, top, (name, log) in zip(each, tops, logs.items(), strict=True):
+        shade = figures.colour(name.rpartition(", ")[0])
         panel.axvspan(0, elapsed[name], color=GREY, alpha=0.12, linewidth=0)
         panel.plot(log["seconds"], log["power"] / 1e3, color=shade, linewidth=1.3)
         panel.set_title(f"{name}; job of {elapsed[name]:,.0f} s", loc="left", size=10.5)
-        panel.set(ylabel="power (kW)")
+        panel.set(ylabel="power (kW)", ylim=(0, max(tops) if common else top))
     if len(window):
         each[-1].set_xlim(*window)
-    each[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
     each[-1].set(xlabel="time since the start of the job (s)")
     return fig
 

@@ -53,8 +53,17 @@ def power_sentences(campaign: Campaign, runs: Mapping[str, str]) -> list[str]:
             f"in {significant(float(row['elapsed']))} s, {significant(float(row['mean_power']))} W on average"
         )
         seen = f"readings cover {100 * float(row['energy_covered']):.1f} %"
-        out.append(f"{name}: {significant(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
+        out.append(f"{name}: {significant(wh)} Wh{bounds} {took}{_work(row)}; {seen}{_standing(row, wh)}.")
     return out
+
+
+def _work(row: Mapping[str, Any]) -> str:
+    """Say what a run did with a joule if its figure of merit is a rate; nothing of another figure."""
+    rate, unit = float(row["figure_of_merit"]), str(row["figure_of_merit_unit"])
+    if not unit.endswith("/s") or not rate > 0:
+        return ""
+    each = significant(rate / float(row["mean_power"]))
+    return f"; at {significant(rate)} {unit}, {each} {unit.removesuffix('/s')} for a joule"
 
 
 def _standing(row: Mapping[str, Any], wh: float) -> str:

@@ -114,8 +114,8 @@ def panel(
 
     `x` may be the message size, for a latency or a bandwidth. `select` names columns of the runs and their
     values; `order` the levels of `x`, and those that are shown, from left to right; `names` what a level is
-    called, `axis` what `x` is. `per` is a count that the measure is divided by. Raises `NotCoveredError`
-    without any run.
+    called, `axis` what `x` is. `per` is a count that the measure is divided by, or `mean_power`: a rate for a
+    watt is work for a joule. Raises `NotCoveredError` without any run.
     """
     runs = tables.counted(campaign, **(select or {}))
     if x == SIZE:
@@ -136,6 +136,7 @@ def panel(
     at = [(names or {}).get(str(one), one) for one in levels[x]]
     found = found.assign(**{x: at, "series": series})
     unit = shown_unit(variable, runs)
+    unit = f"{unit.removesuffix('/s')}/J" if per == "mean_power" else unit
     columns = [*dict.fromkeys((x, "series")), "median", "low", "high", "n", "confidence"]
     table = found[columns].reset_index(drop=True)
     more = MEASURES[variable].higher_is_better

@@ -186,7 +186,8 @@ MLPERF_INFERENCE = "".join(
         f"  Min duration satisfied : Yes\n  Min queries satisfied : Yes\n\n{_RULE}Additional Stats\n{_RULE}",
         "Mean latency (ns)               : 2064167\n50.00 percentile latency (ns)   : 2057909\n",
         f"90.00 percentile latency (ns)   : 2500000\n\n{_RULE}Test Parameters Used\n{_RULE}",
-        "samples_per_query : 1\ntarget_qps : 1000\ntarget_latency (ns): 0\nperformance_sample_count : 1024\n\n",
+        "samples_per_query : 1\ntarget_qps : 1000\ntarget_latency (ns): 0\nmin_duration (ms): 600000\n",
+        "performance_sample_count : 1024\n\n",
         "No warnings encountered during test.\n\nNo errors encountered during test.\n",
     )
 )

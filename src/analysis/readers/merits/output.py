@@ -237,7 +237,8 @@ class Output:
         scalars |= {"benchmark_time": took.value if took else np.nan}
         attrs: dict[str, Any] = {"engine": row.engine, "tool": row.tool}
         attrs |= {"tool_version": self.facts.get("version", "")}
-        attrs |= {name: count for name in GPUS if (count := integer(str(self.facts.get(name, "")))) > 0}
+        numbers = {name: integer(str(self.facts.get(name, ""))) for name in (*GPUS, "target_time")}
+        attrs |= {name: number for name, number in numbers.items() if number > 0}
         attrs |= {"main": main, "which": which, "problem_identity": row.identity(self.facts)}
         printed = {name: " ".join(str(self.facts.get(name, "")).split()) for name in row.settings}
         if stated := [f"{name}={value}" for name, value in printed.items() if value]:

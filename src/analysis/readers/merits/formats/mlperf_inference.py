@@ -12,6 +12,8 @@ _RESULT = (
     r"|Samples per query|[\d.]+th percentile latency \(ns\)) *: (?P<value>\S+)$"
 )
 _PERCENTILE = r"^(?P<part>[\d.]+) percentile latency \(ns\) +: (?P<value>\S+)$"
+# A run is as long as it was asked to be, in ms, so its samples follow from its rate.
+_ASKED = r'^(?:min_duration \(ms\) *: |:::MLLOG .*"key": "effective_min_duration_ms", "value": )(\d+)000\b'
 _ACCURACY = r'"key": "(?:effective|requested)_test_mode", "value": "(AccuracyOnly)"'
 DETAIL = b'"key": "loadgen_version"'  # the first entry of the detailed log
 _MAIN = (
@@ -59,9 +61,10 @@ FORMAT = TextFormat(
         "scenario": _stated(r"Scenario *: (.+)", "effective_scenario"),
         "samples": _stated(r"performance_sample_count *: (\d+)", "effective_performance_sample_count"),
         "bound": _stated(r"(?:target|ttft)_latency \(ns\) *: (\d+)", "effective_target_latency_ns"),
+        "target_time": _ASKED,
         "version": r'^:::MLLOG .*"key": "loadgen_version", "value": "(\S+)',
     },
     passed=r"^Result is *: VALID", failed=r"^Result is *: INVALID",
-    figure_of_merit="samples per second", unit="samples/s", main=_MAIN,
+    figure_of_merit="samples per second", unit="samples/s", main=_MAIN, fixed_time=True,
     problem=("scenario", "samples", "bound"), finish=_finish, given="LoadGen's mlperf_log_summary.txt",
 )  # fmt: skip
