@@ -81,10 +81,14 @@ def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
     return text, f"intervals from {' to '.join(ends)}{'' if levels[0][1] >= FULL else f', at {at}'}"
 
 
+_RANGES = "bars are ranges, or wider for several days"
+
+
 def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``.
 
-    What no verdict could rest on is called a range, and no interval. Counts that repeat exactly, by columns
+    What no verdict could rest on is called a range, and no interval; of runs of two to five days it also has
+    what days do. Counts that repeat exactly, by columns
     ``low high``, have no spread.
     """
     every = [(int(n), level) for one in (table, *others) for n, level in one[["n", "confidence"]].to_numpy()]
@@ -96,10 +100,11 @@ def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     if all({"low", "high"} <= set(one) and one["low"].equals(one["high"]) for one in (table, *others)):
         return text + " that show no spread"
     if not sure:
-        return text + ("; bars are ranges: too few runs for an interval" if ranges else " without intervals")
+        few = f"; {_RANGES}: too few runs for an interval"
+        return text + (few if ranges else " without intervals")
     text += f" with {_ends(level for _, level in sure)} % intervals"
     if len(sure) < len(every):
-        text += f" from {min(n for n, _ in sure)} runs on" + ("; other bars are ranges" if ranges else "")
+        text += f" from {min(n for n, _ in sure)} runs on" + (f"; other {_RANGES}" if ranges else "")
     return text
 
 
