@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -78,12 +79,40 @@ def test_messages__halo_of_hpcg_has_its_seven_sizes() -> None:
 @pytest.mark.parametrize("run", ["hpcg-ipm-n8", "hpcg-ipm-n64"])
 def test_messages__counts_are_those_of_the_raw_records(run: str) -> None:
     counted: Counter[tuple[str, int]] = Counter()
-    for _, call, size, _, count, _ in _hents(run):
+    times = defaultdict(list)
+    for _, call, size, _, count, seconds in _hents(run):
         counted[call, size] += count
-    table = profile.messages(_profile(run)).set_index(["call", "size"])["count"]
+        times[call, size].append(seconds)
+    table = profile.messages(_profile(run)).set_index(["call", "size"])
     for size in (8, 16, 32, 64, 128, 512, 2048):
-        assert table["MPI_Send", size] == counted["MPI_Send", size]
-        assert table["MPI_Irecv", size] == counted["MPI_Irecv", size]
+        for call in ("MPI_Send", "MPI_Irecv"):
+            assert table.loc[(call, size), "count"] == counted[call, size]
+            assert table.loc[(call, size), "time"] == math.fsum(times[call, size])  # rounded once
+
+
+def test_tables__are_the_same_of_parts_and_of_any_order_of_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = (profile.calls, profile.messages, profile.matrix)
+    ds = _profile("hpcg-ipm-n64")
+    expected = [table(ds) for table in tables]
+    monkeypatch.setattr(profile, "_PART", 500)
+    assert len(list(profile._parts(ds, "call"))) == pytest.approx(ds.sizes["obs"] / 500, abs=2)
+    turned = ds.isel(obs=np.argsort(ds["rank"].values < 60, kind="stable"))  # ranks 60 to 63 come first
+    mixed = ds.isel(obs=np.argsort(ds["call"].values, kind="stable"))  # no part holds a whole rank
+    assert len(list(profile._parts(mixed, "call"))) == 1
+    for one in (ds, turned, mixed):
+        for table, whole in zip(tables, expected, strict=True):
+            # Sums of a rank are pandas', whose last digit depends on the order.
+            pd.testing.assert_frame_equal(table(one), whole, check_exact=one is ds, rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000])
+def test_sums__are_those_of_fsum(size: int) -> None:
+    draw = np.random.default_rng(size)
+    values = np.append(draw.choice([-1, 1], size) * 10 ** draw.uniform(-320, 300, size), [1e300, 1, -1e300])
+    sums = profile._Sums(int)
+    for part in (values[::2], values[1::2]):
+        profile._add(sums, ["x"], np.zeros(len(part), int), part)
+    assert sums["x"] / profile._UNIT == math.fsum(values)
 
 
 @pytest.mark.parametrize("run", ["hpcg-ipm-n8", "hpcg-ipm-n64"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import lzma
+import tracemalloc
 import zlib
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -15,6 +17,9 @@ from hypothesis import strategies as st
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers import core, ipm
+from analysis.schema import storage
+from analysis.schema.registry import is_lazy
+from benchmarks import bench_ipm
 
 from .test_property import for_damages
 
@@ -102,7 +107,7 @@ def test_core__opens_a_compressed_file_as_a_plain_one(tmp_path: Path) -> None:
     packed.write_bytes(lzma.compress(data))
     expected = ipm.parse_xml(data, str(plain))
     for path in (plain, packed):
-        assert isinstance(readers.open(path).variables["time"]._data, core.indexing.LazilyIndexedArray)
+        assert is_lazy(readers.open(path).variables["time"])
         xr.testing.assert_identical(readers.open(path), expected)
     packed.write_bytes(packed.read_bytes()[:-100])
     with pytest.raises(ReadError, match="broken compression"):
@@ -112,11 +117,36 @@ def test_core__opens_a_compressed_file_as_a_plain_one(tmp_path: Path) -> None:
 def test_core__columns_are_indexed_like_arrays() -> None:
     ds, expected = fast(IPM["mix_n4.ipm.xml"]), ipm.parse_xml(IPM["mix_n4.ipm.xml"])
     assert ds is not None
-    for pick in (3, -1, slice(2, 90, 3), [5, 1, 1], slice(0, 0)):
+    for pick in (3, -1, slice(2, 90, 3), [5, 1, 1], [-1, 7], slice(0, 0), slice(None, None, -2)):
         xr.testing.assert_equal(ds.isel(obs=pick), expected.isel(obs=pick))
     xr.testing.assert_equal(
         ds.isel(obs=ds["call"] == "MPI_Send"), expected.isel(obs=expected["call"] == "MPI_Send")
     )
+
+
+def test_core__columns_are_written_in_parts_as_they_are_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Not one of the columns, of 8 B per observation, is in memory whole, and the file has the same bytes."""
+    ds = fast(bench_ipm.generate(IPM["hpcg_n64.ipm.xml.xz"], 10, seed=1))
+    assert ds is not None
+    storage.write(ds.compute(), tmp_path / "whole.nc")
+    monkeypatch.setattr(storage, "_AT_ONCE", 5000)
+    tracemalloc.start()
+    storage.write(ds, tmp_path / "parts.nc")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (tmp_path / "parts.nc").read_bytes() == (tmp_path / "whole.nc").read_bytes()
+    assert peak < ds["time"].nbytes == 8 * 69_600
+
+
+def test_core__a_column_is_kept_in_the_bytes_that_it_needs() -> None:
+    numbers = np.array([0, 7, -128, 127, 128, -32768, 40000, -1, 2**31 - 1, -(2**31)], "i4")
+    for end, size in ((2, 1), (4, 1), (5, 2), (6, 2), (7, 4), (10, 4)):
+        blocks = core.Blocks("i4", narrow=True)
+        blocks.add(numbers[:end])
+        kept = blocks.joined()
+        assert (kept.itemsize, kept.tolist()) == (size, numbers[:end].tolist())
 
 
 def test_core__is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -131,8 +161,6 @@ _NUMBERS = st.tuples(st.integers(0, 33_554_431), st.integers(-22, 22))
 
 @given(_NUMBERS)
 def test_core__a_kept_number_is_the_printed_one(number: tuple[int, int]) -> None:
-    import numpy as np
-
     mantissa, places = number
     code = np.array([mantissa << 6 | (places + core.PLACES)], dtype="i4")
     assert core.decoded(code)[0] == float(f"{mantissa}e{-places}")

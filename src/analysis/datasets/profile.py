@@ -5,7 +5,9 @@ belong to no rank (``rank`` -1, a summary over all) count in the sums only.
 """
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,28 +25,54 @@ REDUCTIONS = frozenset(f"MPI_{name}" for name in _REDUCTIONS.split())
 TRANSPOSES = frozenset({"MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"})
 # Calls that only look up or manage: they are in profiles but are no communication.
 HOUSEKEEPING = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size"})
+_PART = 1 << 18  # observations at a time
+# Each double is a whole number of 1 / _UNIT: a sum of such does not depend on the order of its parts.
+_LEAST = 1073
+_UNIT = 1 << 53 + _LEAST
+_Sums = defaultdict[Any, int]
 
 
 def _observations(ds: xr.Dataset, *names: str) -> pd.DataFrame:
     return pd.DataFrame({name: ds[name].values for name in names})
 
 
-def _coded(ds: xr.Dataset) -> tuple[np.ndarray, list[str]]:
-    """Return for each observation the place of its call among the names of all, and these names."""
-    codes, names = pd.factorize(ds["call"].values)
-    return codes.astype(np.int32), [str(name) for name in names]
+def _parts(ds: xr.Dataset, *columns: str) -> Iterator[dict[str, xr.Variable]]:
+    """Give the observations in parts, those of a rank in one: all at once need several times their memory."""
+    rank = ds["rank"].values
+    heads = np.append(0, np.flatnonzero(rank[1:] != rank[:-1]) + 1)
+    whole = pd.unique(rank[heads[: len(rank)]]).size == heads.size
+    at = np.searchsorted(heads, np.arange(_PART if whole else len(rank), len(rank), _PART), "right") - 1
+    cuts = [*np.unique(heads[[0, *at]]).tolist(), len(rank)]
+    del rank
+    for start, stop in pairwise(cuts):
+        yield {name: ds.variables[name][start:stop] for name in columns}
+
+
+def _at(part: dict[str, xr.Variable], rows: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({name: column[np.flatnonzero(rows)].values for name, column in part.items()})
 
 
 def _by_call(ds: xr.Dataset, *columns: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Give the observations of one MPI call after another: all at once need several times their memory.
+    """Give the observations of one MPI call after another, in parts. IPM can record POSIX calls too."""
+    for part in _parts(ds, "call", *columns):
+        codes, names = pd.factorize(part.pop("call").values)
+        for code, name in enumerate(map(str, names)):
+            if name.startswith("MPI_"):
+                yield name, _at(part, codes == code)
 
-    IPM can record POSIX calls too.
-    """
-    codes, names = _coded(ds)
-    for code in sorted(range(len(names)), key=names.__getitem__):
-        if names[code].startswith("MPI_"):
-            at = np.flatnonzero(codes == code)
-            yield names[code], pd.DataFrame({column: ds[column].values[at] for column in columns})
+
+def _add(sums: _Sums, keys: Sequence[Any], groups: np.ndarray, values: np.ndarray) -> None:
+    """Add values to exact sums, in units of 1 / `_UNIT`; `groups` has the places of their keys."""
+    if not len(values):
+        return
+    fraction, power = np.frexp(values)
+    least, span = int(power.min()), int(np.ptp(power)) + 1
+    whole, cells = (fraction * 2.0**53).astype(np.int64), groups * span + power - least
+    # Halves of 27 and 26 bits: a double holds the sum of 67 million of them.
+    halves = [np.bincount(cells, half).tolist() for half in (whole >> 26, whole & 0x3FFFFFF)]
+    for cell, (high, low) in enumerate(zip(*halves, strict=True)):
+        key = keys[cell // span]
+        sums[key] += (int(high) << 26) + int(low) << _LEAST + least + cell % span
 
 
 def calls(ds: xr.Dataset) -> pd.DataFrame:
@@ -52,44 +80,55 @@ def calls(ds: xr.Dataset) -> pd.DataFrame:
 
     A rank that never made a call counts as 0 s; one that the file does not hold does not count.
     """
-    rows, by_rank, summary = list[dict[str, Any]](), list[pd.Series](), False
-    for name, obs in _by_call(ds, "rank", "count", "time", "bytes"):
-        known = obs["count"].to_numpy()[obs["count"] >= 0]  # a concise mpiP report does not count every site
-        row = {"call": name, "count": int(known.sum()) if known.size else -1}
-        rows.append(row | {column: _total(obs[column]) for column in ("time", "bytes")})
+    totals: dict[str, _Sums] = {name: defaultdict(int) for name in ("count", "time", "bytes")}
+    times, summary = defaultdict[str, list[pd.Series]](list), False
+    for name, obs in _by_call(ds, "rank", *totals):
+        for column, sums in totals.items():
+            values = obs[column].to_numpy()
+            # A concise mpiP report does not count every site.
+            values = values[values >= 0 if column == "count" else np.isfinite(values)]
+            _add(sums, [name], np.zeros(len(values), int), values)
         summary |= bool((obs["rank"] < 0).any())
-        by_rank.append(obs[obs["rank"] >= 0].groupby("rank")["time"].sum())
-    totals = pd.DataFrame(rows, columns=["call", "count", "time", "bytes"])
-    ranks = [np.flatnonzero(np.isfinite(ds["app_time"].values)), *(one.index.to_numpy() for one in by_rank)]
+        times[name].append(obs[obs["rank"] >= 0].groupby("rank")["time"].sum())
+    by_rank = {name: pd.concat(times[name]) for name in sorted(times)}
+    table = pd.DataFrame({"call": list(by_rank)})
+    for column, sums in totals.items():
+        unknown = -1 if column == "count" else math.nan
+        table[column] = [sums[name] / _UNIT if name in sums else unknown for name in by_rank]
+    table["count"] = table["count"].astype("i8")
+    ranks = [np.flatnonzero(np.isfinite(ds["app_time"].values)), *(one.index for one in by_rank.values())]
     held = np.unique(np.concatenate(ranks)).size
     for column, extreme in (("time_rank_min", min), ("time_rank_max", max)):
-        each = [extreme([*one, *[0.0] * (len(one) < held)], default=np.nan) for one in by_rank]
-        totals[column] = np.nan if summary else each  # a summary has no single ranks
-    return totals
-
-
-def _total(values: pd.Series) -> float:
-    """Return the sum of the known values, rounded once: their order does not matter."""
-    known = values.dropna()
-    return math.fsum(known) if len(known) else math.nan
+        each = [extreme([*one, *[0.0] * (len(one) < held)], default=np.nan) for one in by_rank.values()]
+        table[column] = np.nan if summary else each  # a summary has no single ranks
+    return table
 
 
 def messages(ds: xr.Dataset) -> pd.DataFrame:
     """Count calls by message size: ``call size count time``; without the calls of a size not recorded."""
-    rows = [pd.DataFrame({"call": [], "size": [], "count": [], "time": []})]
+    counts, times = _Sums(int), _Sums(int)
     for name, obs in _by_call(ds, "size", "count", "time"):
-        known = obs[obs["size"] >= 0].assign(call=name)
-        rows.append(known.groupby(["call", "size"])[["count", "time"]].sum().reset_index())
-    return pd.concat(rows[1:] or rows, ignore_index=True)
+        obs = obs[obs["size"] >= 0]
+        groups, sizes = pd.factorize(obs["size"])
+        keys = [(name, int(size)) for size in sizes]
+        _add(counts, keys, groups, obs["count"].to_numpy())
+        _add(times, keys, groups, obs["time"].fillna(0.0).to_numpy())
+    rows = [(*key, counts[key] // _UNIT, times[key] / _UNIT) for key in sorted(counts)]
+    return pd.DataFrame(rows, columns=["call", "size", "count", "time"])
 
 
 def matrix(ds: xr.Dataset) -> pd.DataFrame:
     """Say who sends how much to whom, point to point: ``rank peer count bytes``, pairs with a message."""
-    codes, names = _coded(ds)
-    sends = np.isin(codes, [code for code, name in enumerate(names) if name in SENDS])
-    at = np.flatnonzero(sends & (ds["peer"].values >= 0) & (ds["rank"].values >= 0))
-    obs = pd.DataFrame({name: ds[name].values[at] for name in ("rank", "peer", "count", "bytes")})
-    return obs.groupby(["rank", "peer"], sort=True)[["count", "bytes"]].sum().reset_index()
+    found = []
+    for part in _parts(ds, "call", "rank", "peer", "count", "bytes"):
+        codes, names = pd.factorize(part.pop("call").values)
+        sends = np.isin(codes, [code for code, name in enumerate(names) if name in SENDS])
+        obs = _at(part, sends & (part["peer"].values >= 0) & (part["rank"].values >= 0))
+        found.append(obs.groupby(["rank", "peer"], sort=True)[["count", "bytes"]].sum().reset_index())
+    table = pd.concat(found, ignore_index=True)
+    # The ranks of a part are in order; a file can have later ones first.
+    ordered = table["rank"].is_monotonic_increasing
+    return table if ordered else table.sort_values(["rank", "peer"], ignore_index=True)
 
 
 def collectives(ds: xr.Dataset) -> tuple[dict[float, float], dict[float, float]]:

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from xarray.core.indexing import LazilyIndexedArray
+from xarray.backends import BackendArray
+from xarray.core import indexing
 from xarray.indexes import PandasIndex
 
 from analysis.base.errors import Fault, SchemaError
@@ -34,6 +35,38 @@ _BLANK: dict[str, Any] = {
     "bool": False,
     "datetime64[ns]": np.datetime64("NaT", "ns"),
 }
+
+
+class Column(BackendArray):
+    """A column as it was read, in a few bytes per row, that becomes numbers when it is asked for."""
+
+    def __init__(self, parts: tuple[Any, ...], dtype: Any, read: Any) -> None:
+        self.parts, self.dtype, self.read = parts, np.dtype(dtype), read
+        self.shape = (len(parts[0]),)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the numbers at some places."""
+        support = indexing.IndexingSupport.OUTER
+        return indexing.explicit_indexing_adapter(key, self.shape, support, self._at)
+
+    def _at(self, key: tuple[Any, ...]) -> Any:
+        one = isinstance(key[0], (int, np.integer))
+        values = self.at(slice(key[0], key[0] + 1) if one else key[0])
+        return values[0] if one else values
+
+    def at(self, rows: Any) -> NDArray[Any]:
+        """Return the numbers of some rows."""
+        values: NDArray[Any] = self.read(*(part[rows] for part in self.parts))
+        return values.astype(self.dtype, copy=False)
+
+    def lazily(self) -> Any:
+        """Return it as xarray takes it."""
+        return indexing.LazilyIndexedArray(self)
+
+
+def is_lazy(array: xr.Variable) -> bool:
+    """Tell whether a variable's values are made when they are asked for."""
+    return isinstance(array._data, indexing.LazilyIndexedArray)
 
 
 def declared(kind: str) -> dict[str, Variable]:
@@ -109,11 +142,9 @@ def _shared_index(name: str, labels: tuple[Any, ...]) -> PandasIndex:
 def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
     # The values themselves are cast: a variable's own cast is a call of a universal function.
     # What is read only when it is asked for has its type already.
-    held: Any = array._data
-    lazy = isinstance(held, LazilyIndexedArray)
-    values = (
-        held
-        if lazy
+    values: Any = (
+        array._data
+        if is_lazy(array)
         else array.data
         if variable.dtype == "str"
         else array.data.astype(variable.dtype, copy=False)

@@ -24,11 +24,13 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.base.files import replacing
 from analysis.schema import registry
+from analysis.schema.registry import Column, is_lazy
 
 _JSON = "json:"
 _TIME = {"units": "nanoseconds since 1970-01-01", "dtype": "int64", "calendar": "proleptic_gregorian"}
 # Compression pays from about a page of memory upwards; below it only costs time.
 _COMPRESS_FROM = 4096
+_AT_ONCE = 1 << 18  # values
 _SPARE = 16 << 20  # B of a disk; with less left it is nearly full
 _ERRNO = re.compile(r"\berrno = (\d+)")
 _NETCDFS_OWN = {
@@ -202,9 +204,28 @@ def _encode(ds: xr.Dataset) -> xr.Dataset:
 def _coded(array: xr.Variable) -> xr.Variable:
     if array.dtype.kind not in "OUT":
         return array
-    codes, table = pd.factorize(np.asarray(array.values, dtype=object).ravel(), sort=True)
-    attrs = {**array.attrs, "labels": _JSON + json.dumps(list(map(str, table)))}
-    return xr.Variable(array.dims, codes.astype("int32").reshape(array.shape), attrs)
+    codes: Any
+    names: Any
+    if is_lazy(array):
+        names = sorted({name for at in _blocks(array) for name in pd.unique(array[at].values)})
+        places = {name: place for place, name in enumerate(names)}
+        codes = Column((array,), "int32", partial(_codes, places)).lazily()
+    else:
+        codes, names = pd.factorize(np.asarray(array.values, dtype=object).ravel(), sort=True)
+        codes = codes.astype("int32").reshape(array.shape)
+    attrs = {**array.attrs, "labels": _JSON + json.dumps(list(map(str, names)))}
+    return xr.Variable(array.dims, codes, attrs)
+
+
+def _codes(places: dict[str, int], part: xr.Variable) -> Any:
+    codes, own = pd.factorize(part.values)
+    return np.array([places[name] for name in own], "int32")[codes]
+
+
+def _blocks(array: xr.Variable, step: int = 1) -> Iterator[Any]:
+    """Give the places of all values, so many at a time that they need little memory, in whole steps."""
+    step *= max(1, _AT_ONCE // step)
+    return (slice(at, at + step) for at in range(0, array.shape[0], step)) if array.dims else iter([...])
 
 
 def _spelt(array: xr.Variable) -> xr.Variable:
@@ -245,7 +266,11 @@ def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterat
     variables, attrs = xr.conventions.encode_dataset_coordinates(ds)
     for key, array in variables.items():
         array.encoding = encoding[str(key)]
+    # Of a lazy column the encoder would make all values; they are as they are stored.
+    lazy = {key: array._data for key, array in variables.items() if is_lazy(array)}
+    variables = {key: array[:0] if key in lazy else array for key, array in variables.items()}
     variables, attrs = xr.conventions.cf_encoder(variables, attrs)
+    variables |= {key: variables[key]._replace(data=data) for key, data in lazy.items()}
     with h5py.File(name, mode, track_order=True) as file:
         place = file.create_group(group, track_order=True) if group else file
         for key, value in attrs.items():
@@ -297,7 +322,8 @@ def _write_variable(place: h5py.Group, name: str, array: xr.Variable, places: Ma
         stored.attrs["_FillValue"] = np.atleast_1d(array.dtype.type(fill))
     for key, value in attrs.items():
         _set(stored, key, value)
-    stored[...] = array.values
+    for at in _blocks(array, stored.chunks[0] if stored.chunks else 1):
+        stored[at] = array[at].values
 
 
 def _layout(array: xr.Variable) -> dict[str, Any]:

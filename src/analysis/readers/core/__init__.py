@@ -10,12 +10,11 @@ import ctypes
 import importlib
 import itertools
 from functools import cache
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from xarray.backends import BackendArray
-from xarray.core import indexing
 
 Array = np.ndarray[Any, Any]
 SOURCE = Path(__file__).with_name("core.c")
@@ -122,10 +121,14 @@ class Core:
 
 
 class Blocks:
-    """A column that grows, in blocks that go back to the system as soon as they are joined."""
+    """A column that grows, in blocks that go back to the system as soon as they are joined.
 
-    def __init__(self, dtype: str) -> None:
+    `narrow` integers have the least bytes that hold them.
+    """
+
+    def __init__(self, dtype: str, *, narrow: bool = False) -> None:
         self._dtype = np.dtype(dtype)
+        self._narrow = narrow
         self._blocks: list[Array] = []
         self._length = 0
 
@@ -134,20 +137,37 @@ class Blocks:
         while len(values):
             used = self._length % STEP
             if not used:
-                self._blocks.append(np.empty(STEP, self._dtype))
+                self._blocks[-1:] = map(self._kept, self._blocks[-1:])
+                self._blocks.append(_room(STEP, self._dtype))
             count = min(STEP - used, len(values))
             self._blocks[-1][used : used + count] = values[:count]
             self._length += count
             values = values[count:]
 
+    def _kept(self, block: Array) -> Array:
+        least, most = (int(block.min()), int(block.max())) if self._narrow else (0, 0)
+        dtype = np.min_scalar_type(-1 - max(most, -1 - least)) if self._narrow else self._dtype
+        if dtype == block.dtype:
+            return block
+        out = _room(len(block), dtype)
+        out[:] = block
+        return out
+
     def joined(self) -> Array:
         """Return all values, of memory that takes one if they are alike, and let go of the blocks."""
-        out = np.empty(self._length, self._dtype)
+        rest = self._length - STEP * (len(self._blocks) - 1)
+        self._blocks[-1:] = (self._kept(block[:rest]) for block in self._blocks[-1:])
+        out = _room(self._length, np.result_type(*self._blocks) if self._blocks else self._dtype)
         for start in range(0, self._length, STEP):
             part = out[start : start + STEP]
-            part[:] = self._blocks.pop(0)[: len(part)]
+            part[:] = self._blocks.pop(0)
         alike = len(out) and all((out[at : at + STEP] == out[0]).all() for at in range(0, len(out), STEP))
         return np.broadcast_to(out[:1].copy(), out.shape) if alike else out
+
+
+def _room(count: int, dtype: np.dtype[Any]) -> Array:
+    """Return an array that the system gets back with its last view; malloc keeps those below 32 MB."""
+    return np.frombuffer(mmap(-1, max(count, 1) * dtype.itemsize, access=ACCESS_COPY), dtype, count)
 
 
 def instance() -> Core | None:
@@ -174,30 +194,3 @@ def decoded(codes: Array, extra: Array = _NONE) -> Array:
         sums = codes < 0
         out[sums] = extra[-1 - codes[sums]]
     return out
-
-
-class Column(BackendArray):
-    """A column as it was read, in a few bytes per row, that becomes numbers when it is asked for."""
-
-    def __init__(self, parts: tuple[Array, ...], dtype: Any, read: Any) -> None:
-        self.parts, self.dtype, self.read = parts, np.dtype(dtype), read
-        self.shape = (len(parts[0]),)
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return the numbers at some places."""
-        support = indexing.IndexingSupport.OUTER
-        return indexing.explicit_indexing_adapter(key, self.shape, support, self._at)
-
-    def _at(self, key: tuple[Any, ...]) -> Any:
-        one = isinstance(key[0], (int, np.integer))
-        values = self.at(slice(key[0], key[0] + 1) if one else key[0])
-        return values[0] if one else values
-
-    def at(self, rows: Any) -> Array:
-        """Return the numbers of some rows."""
-        values: Array = self.read(*(part[rows] for part in self.parts))
-        return values.astype(self.dtype, copy=False)
-
-    def lazily(self) -> Any:
-        """Return it as xarray takes it."""
-        return indexing.LazilyIndexedArray(self)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import xarray as xr
@@ -12,10 +12,11 @@ import xarray as xr
 from analysis.base.units import GIB
 from analysis.readers import core
 from analysis.readers.base import Faults, profile_dataset
-from analysis.readers.core import Array, Blocks, Column, Core, decoded
+from analysis.readers.core import Array, Blocks, Core, decoded
 from analysis.readers.ipm import observations, records, totals
 from analysis.readers.ipm.observations import Observations
 from analysis.readers.ipm.records import Names, Segment
+from analysis.schema.registry import Column
 
 _ROWS = {"call": "u1", "region": "u1"} | dict.fromkeys(
     ("size", "peer", "site", "count", "time", "least", "most"), "i4"
@@ -34,7 +35,9 @@ class _Read:
     prefix: bytes = b""
     first: bytes = b""  # task
     odd: bytes = b""
-    rows: dict[str, Blocks] = field(default_factory=lambda: {n: Blocks(t) for n, t in _ROWS.items()})
+    rows: dict[str, Blocks] = field(
+        default_factory=lambda: {n: Blocks(t, narrow=t == "i4") for n, t in _ROWS.items()}
+    )
     tasks: dict[str, Blocks] = field(
         default_factory=lambda: {n: Blocks("i8" if n == "at" else t) for n, t in _TASKS.items()}
     )
@@ -147,6 +150,24 @@ def _dataset(read: _Read, faults: Faults, line: Callable[[int], int]) -> xr.Data
     )
 
 
+@dataclass
+class _Ranks:
+    """The rank of each observation: those of the tasks, and where the observations of each end."""
+
+    ranks: Array
+    ends: Array
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def __getitem__(self, rows: Any) -> Array:
+        if not isinstance(rows, slice):
+            return self.ranks[np.searchsorted(self.ends, np.asarray(rows) % len(self), "right")]
+        start, stop, step = rows.indices(len(self))
+        counts = np.diff(np.clip(self.ends, start, max(start, stop)), prepend=start)
+        return np.repeat(self.ranks, counts)[::step]
+
+
 def _amount(count: Array, size: Array) -> Array:
     return np.where(size < 0, np.nan, count * size.astype("f8"))
 
@@ -155,9 +176,10 @@ def _columns(
     whole: dict[str, Array], tasks: dict[str, Array], texts: tuple[Array, Array], extra: Array
 ) -> dict[str, Column]:
     """Return the observations; `texts` are those of calls and of regions."""
-    rank, names, labels = np.repeat(tasks["rank"], tasks["rows"]), *texts
+    names, labels = texts
+    ranks = _Ranks(tasks["rank"], np.cumsum(tasks["rows"]))
     return {
-        "rank": Column((rank,), "i4", np.asarray),
+        "rank": Column((ranks,), "i4", np.asarray),
         "call": Column((whole["call"],), object, names.take),
         "size": Column((whole["size"],), "i8", np.asarray),
         "peer": Column((whole["peer"],), "i4", np.asarray),

@@ -46,6 +46,7 @@ from analysis.readers.mpip.report import (
     split,
 )
 from analysis.readers.mpip.rows import SiteRows, check_bytes, rank_rows, read_rows
+from analysis.schema.registry import Column
 
 FORMAT = Format(engine="mpip", kind="profile", tool="mpiP", marks=(b"@ mpiP",), near=r"(?i)\bmpip\b")
 _FILE_NAME = re.compile(r"\.(\d{1,7})\.\d+\.\d+\.mpiP")
@@ -134,7 +135,7 @@ def _filled(values: np.ndarray) -> np.ndarray:
 def _lazy(values: np.ndarray) -> Any:
     """Leave a column of one value as short as it is; and labels, which xarray would spell out once more."""
     if values.dtype == object or not values.flags.writeable:
-        return core.Column((values,), values.dtype, np.asarray).lazily()
+        return Column((values,), values.dtype, np.asarray).lazily()
     return values
 
 
