@@ -1142,6 +1142,13 @@ def test_marks__an_output_states_the_nodes_that_slurm_lists(text: str) -> None:
     assert marks(b"SLURM_JOB_NODELIST=$nodes\n", "job.sh").hosts == ()
 
 
+def test_marks__two_results_of_hpcg_in_a_file_have_no_number_of_sets() -> None:
+    """Each has its own: 161 of 183 files of three repeats were said to be of two runs."""
+    log = "".join(f"Call [{at}] Scaled Residual [0.0046]\n" for at in range(15))
+    assert marks(log.encode(), "hpcg.out").calls == 14
+    assert marks((log + log).encode(), "hpcg.out").calls == -1
+
+
 def test_lone_partners__counts_as_each_pair_of_runs_compared() -> None:
     rng = np.random.default_rng(3)
     first = np.datetime64("2026-10-01T00:00:00", "ns")
