@@ -69,10 +69,11 @@ def _add(sums: _Sums, keys: Sequence[Any], groups: np.ndarray, values: np.ndarra
     least, span = int(power.min()), int(np.ptp(power)) + 1
     whole, cells = (fraction * 2.0**53).astype(np.int64), groups * span + power - least
     # Halves of 27 and 26 bits: a double holds the sum of 67 million of them.
-    halves = [np.bincount(cells, half).tolist() for half in (whole >> 26, whole & 0x3FFFFFF)]
-    for cell, (high, low) in enumerate(zip(*halves, strict=True)):
-        key = keys[cell // span]
-        sums[key] += (int(high) << 26) + int(low) << _LEAST + least + cell % span
+    halves = [np.bincount(cells, half).astype(np.int64) for half in (whole >> 26, whole & 0x3FFFFFF)]
+    held = np.flatnonzero(halves[0] | halves[1])  # with many keys most cells are empty
+    columns = (held // span, _LEAST + least + held % span, *(half[held] for half in halves))
+    for group, shift, high, low in zip(*(column.tolist() for column in columns), strict=True):
+        sums[keys[group]] += (high << 26) + low << shift
 
 
 def calls(ds: xr.Dataset) -> pd.DataFrame:
