@@ -73,7 +73,9 @@ def test_mlperf__the_sum_of_the_channels_counts_and_its_parts_do_not() -> None:
 def test_mlperf__the_script_makes_the_records_again() -> None:
     make = script(NAME)
     systems = {cluster for repository in make.SYSTEMS for cluster, _ in repository.values()}
-    for folder in sorted(RUNS.iterdir()):
+    folders = sorted(RUNS.iterdir())
+    assert len(folders) == 22
+    for folder in folders:
         stored = json.loads((folder / "run.json").read_text())
         case = stored["case"].removesuffix(" Offline")
         again = make.record(folder.name, case, stored["cluster"], stored["tuning"], unpacked(folder.name))

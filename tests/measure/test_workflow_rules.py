@@ -117,7 +117,8 @@ def test_workflow__knows_if_any_run_needs_a_program_that_is_built(
     changed: Changed, base: Path, build: bool
 ) -> None:
     own = "{programs: {ompi: /opt/alpha/ompi, mpich: /opt/alpha/mpich}, "
-    changed(*([(own, "{build: proxy, ")] if build else []), file="clusters/paper")
+    compilers = [(f"{name}: {{", f"{name}: {{compiler: mpicc, ") for name in ("ompi", "mpich")]
+    changed(*([(own, "{build: proxy, "), *compilers] if build else []), file="clusters/paper")
     workflow.plan.cache_clear()
     assert workflow.builds("c", base) is build
     needed = [workflow.programs("c", run.name, base) for run in workflow.plan("c", base).runs]

@@ -94,6 +94,7 @@ def test_every_ratio_of_a_comparison_page_is_that_of_the_verdict(campaign: Campa
         "hpcg2014-ic-fdr-over-10gbe-4-5x",
         "hpcg2014-ic-advantage-beyond-1-node",
         "hpcg2014-cc-2pct",
+        "hpcg2014-cc-little-advantage",
         "hpcg2014-size-small-is-faster",
         "hpcg2014-size-135pct-over-104",
     }

@@ -70,7 +70,7 @@ def _add(sums: _Sums, keys: Sequence[Any], groups: np.ndarray, values: np.ndarra
     whole, cells = (fraction * 2.0**53).astype(np.int64), groups * span + power - least
     # Halves of 27 and 26 bits: a double holds the sum of 67 million of them.
     halves = [np.bincount(cells, half).astype(np.int64) for half in (whole >> 26, whole & 0x3FFFFFF)]
-    held = np.flatnonzero(halves[0] | halves[1])  # with many keys most cells are empty
+    held = np.flatnonzero(np.bincount(cells))  # with many keys most cells are empty; a sum of zeros is none
     columns = (held // span, _LEAST + least + held % span, *(half[held] for half in halves))
     for group, shift, high, low in zip(*(column.tolist() for column in columns), strict=True):
         sums[keys[group]] += (high << 26) + low << shift
