@@ -86,6 +86,16 @@ def test_mlperf__the_script_makes_the_records_again() -> None:
         assert since / np.timedelta64(1, "s") == pytest.approx(stored["start"], abs=1e-3)
 
 
+def test_mlperf__names_its_two_sources_and_no_run_has_a_key_of_one() -> None:
+    found = load_campaign(NAME)
+    titles = [title for title, _ in found.references.values()]
+    assert [title.partition(" results")[0] for title in titles] == [
+        "MLPerf Inference v2.0",
+        "MLPerf Inference v3.0",
+    ]
+    assert found.cited(found.runs["run"]) == []
+
+
 def test_mlperf__a_pair_has_the_same_clock_and_fans() -> None:
     runs = load_campaign(NAME).runs
     cards = runs[runs["cluster"].str.startswith("R282")]

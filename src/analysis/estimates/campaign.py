@@ -280,11 +280,11 @@ class Campaign:
         return [{"path": path, "sha256": checksum} for path, checksum in pairs]
 
     def cited(self, runs: Iterable[str]) -> list[dict[str, str]]:
-        """Return title and address of the sources that published runs are from."""
+        """Return title and address of the sources that published runs name."""
         if not self.references:
             return []
         table = self.frame("figures" if "figures" in self.tree.children else "runs")
-        names = sorted(set(table.loc[table["run"].isin(set(runs)), "source"]))
+        names = sorted(set(table.loc[table["run"].isin(set(runs)), "source"]) - {""})
         return [dict(zip(("title", "address"), self.references[name], strict=True)) for name in names]
 
     @property
