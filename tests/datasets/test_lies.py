@@ -184,6 +184,15 @@ def test_doubts__slurm_knows_when_and_where(campaign: Path, lie: Record, said: s
     assert wrong[0].found.startswith(said)
 
 
+def accounted(campaign: Path, run: Path) -> tuple[Record, dict[str, str], float]:
+    """Return the record of a run, Slurm's row of its job, and when that began, s since 1970."""
+    record = json.loads((run / "run.json").read_text())
+    head, *lines = (line.split("|") for line in (campaign / "sacct.txt").read_text().splitlines())
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    (job,) = (row for row in rows if row["JobID"] == str(record["job_id"]))
+    return record, job, datetime.fromisoformat(f"{job['Start']}+00:00").timestamp()
+
+
 @pytest.mark.parametrize("key", ["start", "clock"])
 @pytest.mark.parametrize(
     ("step", "noted", "name", "said"),
@@ -199,11 +208,7 @@ def test_doubts__a_run_on_a_node_with_a_wrong_clock_counts(
 ) -> None:
     """Its job is known by its names, and it lies in it by what that clock said as the job began."""
     run = first(campaign, case="osu_bw", interconnect="shared-memory")
-    record = json.loads((run / "run.json").read_text())
-    head, *lines = (line.split("|") for line in (campaign / "sacct.txt").read_text().splitlines())
-    rows = [dict(zip(head, line, strict=True)) for line in lines]
-    (job,) = (row for row in rows if row["JobID"] == str(record["job_id"]))
-    right = datetime.fromisoformat(f"{job['Start']}+00:00").timestamp()
+    record, job, right = accounted(campaign, run)
     own = {"job_name": name or job["JobName"], "comment": job["Comment"], "start": right, key: right + noted}
     change(run, start=record["start"] + step, end=record["end"] + step, slurm=own)
     wrong, odd = doubted(campaign)
@@ -228,11 +233,7 @@ def test_doubts__a_clock_that_is_set_before_a_start_is_no_moved_record(
 ) -> None:
     """By the clock that nobody sets 0.25 s went by, by the other 1.5 h more."""
     run = first(campaign, case="osu_bw", interconnect="shared-memory")
-    record = json.loads((run / "run.json").read_text())
-    head, *lines = (line.split("|") for line in (campaign / "sacct.txt").read_text().splitlines())
-    rows = [dict(zip(head, line, strict=True)) for line in lines]
-    (job,) = (row for row in rows if row["JobID"] == str(record["job_id"]))
-    right = datetime.fromisoformat(f"{job['Start']}+00:00").timestamp()
+    record, job, right = accounted(campaign, run)
     facts = {"host": "n1", "time": right, "uptime": 100.0, "facts": {}}
     own = {
         "job_name": job["JobName"],

@@ -27,6 +27,7 @@ from analysis.base.files import RECORD, plain_name, read_json, write_json
 from analysis.base.models import Maybe, Model, Name, Unique
 from analysis.base.project import PACKAGE, code_digest, declaration, document, own_table, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
+from analysis.schema.stated import imported_files
 
 # How a profile's file may be called where the record names no profiler.
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
@@ -241,9 +242,7 @@ def _number(cell: str) -> float | int:
 
 def _metered(record: dict[str, Any]) -> bool:
     """Tell whether import took one of the run's files for a power log, whatever its name."""
-    noted = record.get("imported")
-    files = noted.get("files") if isinstance(noted, dict) else None
-    return any(isinstance(one, dict) and one.get("role") == _METERS for one in files or ())
+    return any(one.get("role") == _METERS for one in imported_files(record))
 
 
 def _row(record: dict[str, Any]) -> Row | None:

@@ -88,8 +88,7 @@ def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``.
 
     What no verdict could rest on is called a range, and no interval; of runs of two to five days it also has
-    what days do. Counts that repeat exactly, by columns
-    ``low high``, have no spread.
+    what days do. Counts that repeat exactly, by columns ``low high``, have no spread.
     """
     every = [(int(n), level) for one in (table, *others) for n, level in one[["n", "confidence"]].to_numpy()]
     sure = [(n, round(100 * level)) for n, level in every if level >= MIN_LEVEL]

@@ -84,12 +84,11 @@ def levels(
     near = runs[runs["start"].notna() & runs["end"].notna()]
     near = near[_on(near, fed)]
     given = declared.get("machine", {})
-    tables = []
+    jobs, tables = (near["start"].to_numpy(), near["end"].to_numpy()), []
     for ds in logs_of(campaign, run, base):
         machine = MeteredMachine(
             given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared)
         )
-        jobs = (near["start"].to_numpy(), near["end"].to_numpy())
         if not fed:  # without the name of a node, no reading is known to be of an idle one
             jobs = (ds["time"].values[:1], ds["time"].values[-1:])
         tables.append(methodology_levels(ds, row["start"], row["end"], core=core, machine=machine, jobs=jobs))

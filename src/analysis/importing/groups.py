@@ -430,7 +430,7 @@ def _share_scripts(index: _Index, out: Grouping) -> None:
 
 
 def _share(source: Observation, runs: Sequence[RunFiles], index: _Index, out: Grouping) -> None:
-    """Apply a dump of hardware, or the only script of a folder, to all runs of its folder."""
+    """Apply a dump of hardware, or the only script of a folder, to runs of its folder."""
     if source.jobs:  # of many runs, which their numbers find
         runs = index.below[""]
     elif source.reported and source.what.startswith("record"):

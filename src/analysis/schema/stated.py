@@ -58,11 +58,14 @@ def noted_by_job(record: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[s
 
 def source_of(record: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the file that has an imported run as a part; empty for a whole file."""
+    parts = (one for one in imported_files(record) if "lines" in one)
+    return str(next(parts, {}).get("sha256", ""))
+
+
+def imported_files(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what import has noted of each file of a run; empty for a run of our own."""
     files = section(record, IMPORTED).get("files")
-    parts = (
-        [one for one in files if isinstance(one, dict) and "lines" in one] if isinstance(files, list) else []
-    )
-    return str(parts[0].get("sha256", "")) if parts else ""
+    return [one for one in files if isinstance(one, dict)] if isinstance(files, list) else []
 
 
 def node_facts(path: Path) -> dict[str, Any]:
