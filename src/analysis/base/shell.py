@@ -52,16 +52,9 @@ def run(
     variables.pop("LD_PRELOAD", None)
     try:
         done = subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            env=variables,
-            cwd=folder,
-            check=False,
-        )
+            list(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=timeout, env=variables, cwd=folder, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Completed(None, "", f"no answer in {timeout:g} s")
     except (OSError, ValueError) as error:

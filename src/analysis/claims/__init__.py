@@ -12,15 +12,9 @@ if TYPE_CHECKING:
     from analysis.claims.model import Claim, Report, load_report
 
 __all__ = [
-    "Claim",
-    "Report",
-    "Verdict",
-    "evaluate",
-    "load_report",
-    "read_verdicts",
-    "verdict_table",
+    "Claim", "Report", "Verdict", "evaluate", "load_report", "read_verdicts", "verdict_table",
     "write_verdicts",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -13,15 +13,7 @@ from analysis.claims import bands, distance, simulated
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.rules import FAILS, HOLDS, UNKNOWN, band, estimate_text, unit_of
 from analysis.claims.verdict import Verdict, finite
-from analysis.claims.verdicts import (
-    AGREES,
-    NOT_TESTED,
-    SOURCE_KINDS,
-    described,
-    explained,
-    resolve,
-    words,
-)
+from analysis.claims.verdicts import AGREES, NOT_TESTED, SOURCE_KINDS, described, explained, resolve, words
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.matched import EXTREMES

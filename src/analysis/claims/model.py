@@ -113,8 +113,7 @@ class Compare(Model):
     treatment: Maybe[Levels] = None
     baseline: Maybe[Levels] = None
     order: Maybe[Annotated[list[LevelOfReport], Field(min_length=2)] | Span] = Field(
-        None,
-        description="levels in order, or {min, max} for every numeric level that a campaign has between",
+        None, description="levels in order, or {min, max} for every numeric level that a campaign has between"
     )
     along: Maybe[Along] = None
     varying: list[FactorName] = Field([], description="factors that change with it by nature")
@@ -286,19 +285,10 @@ class ClaimEntry(Model):
         held = {key: level for key, level in (select | given.conditions).items() if key not in moving}
         conditions = _plain(held | self.conditions)
         return Claim(
-            self.id,
-            report,
-            self.topic,
-            self.statement,
-            question,
-            self.expect,
-            source,
-            ids,
-            self.note,
-            self.about or given.about,
-            {key: level for key, level in conditions.items() if level is not None},
+            self.id, report, self.topic, self.statement, question, self.expect, source, ids, self.note,
+            self.about or given.about, {key: level for key, level in conditions.items() if level is not None},
             self.no_bound,
-        )
+        )  # fmt: skip
 
 
 def _plain(levels: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -36,12 +36,9 @@ def built(names: Sequence[str]) -> None:
     script = base / "workflow" / "scripts" / "snakemake_local.py"
     command = [sys.executable, str(script), "--cores", "2", "--one-line", "--show-failed-logs"]
     done = subprocess.run(
-        [*command, "--rerun-incomplete", "--", *targets],
-        cwd=base,
-        capture_output=True,
-        text=True,
+        [*command, "--rerun-incomplete", "--", *targets], cwd=base, capture_output=True, text=True,
         check=False,
-    )
+    )  # fmt: skip
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         print(*[one for one in lines if not _CHATTER.match(one)][-_LINES:], sep="\n", file=sys.stderr)

@@ -49,14 +49,10 @@ def generated() -> dict[str, str]:
         for name, (model, _) in MODELS.items()
     }
     pages = {
-        "configuration": _configuration(),
-        "engines": _engines(),
-        "variables": _variables(),
-        "measures": _measures(),
-        "quantities": _quantities(),
-        "witnesses": _witnesses(),
+        "configuration": _configuration(), "engines": _engines(), "variables": _variables(),
+        "measures": _measures(), "quantities": _quantities(), "witnesses": _witnesses(),
         "commands": _commands(),
-    }
+    }  # fmt: skip
     return schemas | {f"docs/reference/{name}.md": text for name, text in pages.items()}
 
 

@@ -201,14 +201,10 @@ def _sent(matrix: pd.DataFrame, hosts: np.ndarray) -> Exchanged:
         return float(part.groupby(by)[column].sum().max()) if len(part) else 0.0
 
     return Exchanged(
-        1.0,
-        most(outside, "rank", "count"),
-        most(outside, "rank", "bytes"),
-        most(outside, node[away], "count"),
-        most(outside, node[away], "bytes"),
-        most(within, "rank", "count"),
+        1.0, most(outside, "rank", "count"), most(outside, "rank", "bytes"),
+        most(outside, node[away], "count"), most(outside, node[away], "bytes"), most(within, "rank", "count"),
         most(within, "rank", "bytes"),
-    )
+    )  # fmt: skip
 
 
 def _report(

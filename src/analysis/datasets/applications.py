@@ -16,18 +16,10 @@ from analysis.schema.applications import Application
 
 # Applications of published figures, whose output no reader reads.
 _UNREAD = {
-    "cloverleaf": "CloverLeaf",
-    "laghos": "Laghos",
-    "lbm": "LBM D2Q37",
-    "miniweather": "miniWeather",
-    "openradioss": "OpenRadioss",
-    "opensbli": "OpenSBLI",
-    "pennant": "PENNANT",
-    "radioss": "Radioss",
-    "spec-cpu2006": "SPEC CPU2006",
-    "specpower": "SPECpower",
-    "sph-exa": "SPH-EXA",
-}
+    "cloverleaf": "CloverLeaf", "laghos": "Laghos", "lbm": "LBM D2Q37", "miniweather": "miniWeather",
+    "openradioss": "OpenRadioss", "opensbli": "OpenSBLI", "pennant": "PENNANT", "radioss": "Radioss",
+    "spec-cpu2006": "SPEC CPU2006", "specpower": "SPECpower", "sph-exa": "SPH-EXA",
+}  # fmt: skip
 
 
 def facts(

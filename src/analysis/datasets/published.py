@@ -191,10 +191,7 @@ def _no_table(raw: Path) -> BenchbookError:
     if not wrong:
         return ConfigError.at(str(own), 1, "has no column run first", "name each run there")
     if ";" in wrong[0] or "\t" in wrong[0]:
-        what, remedy = (
-            "its columns are not separated by commas",
-            "save it with commas and decimal points",
-        )
+        what, remedy = ("its columns are not separated by commas", "save it with commas and decimal points")
         return ConfigError.at(str(own), 1, what, remedy)
     return ConfigError.at(str(own), 1, f"{wrong[0]!r} is no variable of a run", models.known(wrong[0], names))
 

@@ -163,20 +163,12 @@ def _when(runs: pd.DataFrame) -> str:
 
 
 _ROWS: Mapping[str, Callable[[_Sources], str]] = {
-    "Clusters": lambda known: some(known.levels("cluster"), 5),
-    "Nodes": _nodes,
-    "CPU": _cpu,
-    "Memory": _memory,
-    "Memory modules": _modules,
-    "Links": _links,
-    "MPI": lambda known: some(known.levels("mpi"), 6) or _software(*_LAUNCHERS)(known),
-    "Compiler": _compiler,
-    "Builds": lambda known: some(known.levels("build")),
-    "System": _system,
-    "Slurm": _software("slurm"),
-    "Applications": _applications,
-    "Dates": lambda known: _when(known.campaign.runs),
-}
+    "Clusters": lambda known: some(known.levels("cluster"), 5), "Nodes": _nodes, "CPU": _cpu,
+    "Memory": _memory, "Memory modules": _modules, "Links": _links,
+    "MPI": lambda known: some(known.levels("mpi"), 6) or _software(*_LAUNCHERS)(known), "Compiler": _compiler,
+    "Builds": lambda known: some(known.levels("build")), "System": _system, "Slurm": _software("slurm"),
+    "Applications": _applications, "Dates": lambda known: _when(known.campaign.runs),
+}  # fmt: skip
 
 
 def clusters(campaign: Campaign) -> Iterator[tuple[str, ...]]:

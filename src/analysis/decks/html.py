@@ -63,12 +63,9 @@ def _environment() -> jinja2.Environment:
     own = jinja2.PackageLoader("analysis.decks", "templates")
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([own, jinja2.PackageLoader("analysis.site", "templates")]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
-    )
+    )  # fmt: skip
     names = ("colours.css", "deck.css")
     texts = [environment.loader.get_source(environment, name)[0] for name in names]  # type: ignore[union-attr]
     environment.globals.update(style=Markup("".join(texts)), parted=_parted, length=_length, shares=shares)

@@ -20,31 +20,16 @@ DIRECT = "node, behind the power supply"
 # From the point that includes most to the one that includes least: points, and the types of the sampler's
 # meters (`analysis.measure.power`), which are more exact than a location in words. Points of one line add up.
 LAYERS = (
-    ("snmp",),
-    ("redfish",),
-    ("ipmitool",),
-    (INPUT,),
-    (NOT_STATED,),
-    ("slurm", SLURM),
-    (DIRECT,),
+    ("snmp",), ("redfish",), ("ipmitool",), (INPUT,), (NOT_STATED,), ("slurm", SLURM), (DIRECT,),
     (PACKAGE, "powercap", GPU, "nvidia-smi"),
-)
+)  # fmt: skip
 _PLACES = {name: (depth, i) for depth, layer in enumerate(LAYERS) for i, name in enumerate(layer)}
 
 # Tools that measure the node on which they run, and whose meters do not name it.
-OF_ONE_NODE = frozenset(
-    {
-        "perf stat",
-        "turbostat",
-        "likwid-powermeter",
-        "powerstat",
-        "powercap",
-        "nvidia-smi",
-        "rocm-smi",
-        "amd-smi",
-    }
-    | {"nvidia-smi dmon or dcgmi dmon"}
-)
+OF_ONE_NODE = frozenset((
+    "perf stat", "turbostat", "likwid-powermeter", "powerstat", "powercap", "nvidia-smi", "rocm-smi",
+    "amd-smi", "nvidia-smi dmon or dcgmi dmon",
+))  # fmt: skip
 
 _PATTERNS = (
     (INPUT, r"^input"),  # a value converted to the input begins so

@@ -327,10 +327,7 @@ def questions(base: Path) -> list[PageQuestion]:
 
 
 def _derived(
-    table: list[PageQuestion],
-    config: Mapping[str, Any],
-    base: Path,
-    stamped: Callable[[str], str] | None,
+    table: list[PageQuestion], config: Mapping[str, Any], base: Path, stamped: Callable[[str], str] | None
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Make the pages that the records of the campaigns' runs can fill, and say why others were not made."""
     pages, left_out = [], dict[str, str]()

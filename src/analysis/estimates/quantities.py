@@ -326,15 +326,9 @@ def _saturation(
         for (a, b), step in zip(itertools.pairwise(levels), steps, strict=True)
     )
     note = uncertainty.note(question.variable, *parts)
+    level = min(step.level for step in steps)
     return Finding(
-        Estimate(
-            value,
-            low,
-            high,
-            min(map(len, parts)),
-            level=min(step.level for step in steps),
-            days=steps[0].days,
-        ),
+        Estimate(value, low, high, min(map(len, parts)), level=level, days=steps[0].days),
         compared=f"along {', '.join(names)}; {common(*parts)}",
         arithmetic=f"{medians}; gain from one to the next: {gains}{note}",
         runs=runs_of(*parts),
@@ -473,46 +467,26 @@ def _set(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Finding
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        Quantity(
-            "speedup",
-            "×",
-            "ratio",
-            _in_pairs(faster),
-            "how many times as fast the treatment is as the baseline",
-            neutral=1.0,
-        ),
+        Quantity("speedup", "×", "ratio", _in_pairs(faster),
+                 "how many times as fast the treatment is as the baseline", neutral=1.0),
         Quantity("gain", "%", "ratio", _in_pairs(_gain), "how much more the treatment does", neutral=0.0),
-        Quantity(
-            "reduction", "%", "ratio", _in_pairs(_reduction), "how much less the treatment takes", neutral=0.0
-        ),
+        Quantity("reduction", "%", "ratio", _in_pairs(_reduction), "how much less the treatment takes",
+                 neutral=0.0),
         Quantity("efficiency", "%", "share", _in_pairs(_efficiency), "speedup over the ratio of ranks"),
-        Quantity(
-            "equality", "×", "ratio", _in_pairs(faster), "whether the two differ by no more than the margin"
-        ),
+        Quantity("equality", "×", "ratio", _in_pairs(faster),
+                 "whether the two differ by no more than the margin"),
         Quantity("ordering", "×", "ratio", _in_order(_ordering), "whether each level is ahead of the next"),
         Quantity("trend", "τ", "word", _in_order(_trend), "Kendall's rank correlation along the levels"),
-        Quantity(
-            "saturation",
-            "",
-            "level",
-            _in_order(_saturation),
-            "the level after which more brings less than the threshold",
-        ),
-        Quantity(
-            "interaction",
-            "×",
-            "ratio",
-            _interaction,
-            "how many times larger a speedup or a saving is at the upper level of another factor",
-            neutral=1.0,
-        ),
+        Quantity("saturation", "", "level", _in_order(_saturation),
+                 "the level after which more brings less than the threshold"),
+        Quantity("interaction", "×", "ratio", _interaction,
+                 "how many times larger a speedup or a saving is at the upper level of another factor",
+                 neutral=1.0),
         Quantity("crossover", "×", "word", _crossover, "whether each side wins somewhere"),
-        Quantity(
-            "cost", "", "level", _cost, "what the treatment saves in a year, or a year costs", neutral=0.0
-        ),
-        Quantity(
-            "level", "", "level", _level, "the measure itself: its median, or its range where it is exact"
-        ),
+        Quantity("cost", "", "level", _cost, "what the treatment saves in a year, or a year costs",
+                 neutral=0.0),
+        Quantity("level", "", "level", _level,
+                 "the measure itself: its median, or its range where it is exact"),
         Quantity("set", "", "set", _set, "what was found, such as message sizes or calls", measured=False),
     )
-}
+}  # fmt: skip

@@ -31,8 +31,7 @@ _AXES = sorted(
 )
 # Factors that name curves: the network first, a machine as a whole after its parts and its software.
 _OF_MACHINE = sorted(
-    (BY_NAME[name] for name in OF_SYSTEM),
-    key=lambda one: (bool(one.parts), not one.is_axis),
+    (BY_NAME[name] for name in OF_SYSTEM), key=lambda one: (bool(one.parts), not one.is_axis)
 )
 CURVES = [*(one.name for one in _OF_MACHINE), "case"]
 # Factors by which energies are compared.

@@ -494,15 +494,7 @@ def with_base(sentence: str, base: str) -> str:
 
 
 _SENTENCES: Mapping[str, Callable[[Statement], str]] = {
-    **dict.fromkeys(_RATIOS, _ratio),
-    "equality": _equality,
-    "efficiency": _efficiency,
-    "interaction": _interaction,
-    "crossover": _crossover,
-    "ordering": _order,
-    "saturation": scaling.stop,
-    "trend": scaling.trend,
-    "cost": amounts.cost,
-    "level": amounts.level,
-    "set": amounts.set_of,
-}
+    **dict.fromkeys(_RATIOS, _ratio), "equality": _equality, "efficiency": _efficiency,
+    "interaction": _interaction, "crossover": _crossover, "ordering": _order, "saturation": scaling.stop,
+    "trend": scaling.trend, "cost": amounts.cost, "level": amounts.level, "set": amounts.set_of,
+}  # fmt: skip

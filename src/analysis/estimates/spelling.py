@@ -9,13 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.models import one_or_more
-from analysis.base.words import (
-    Level,
-    counted,
-    in_order,
-    percent,
-    significant,
-)
+from analysis.base.words import Level, counted, in_order, percent, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Finding, Remark, varying
 from analysis.estimates.measures import MEASURES
@@ -319,20 +313,8 @@ _APART = {
     HOST: "{0} and {1} mostly ran on different hosts",
 }
 _COUNTS = (
-    "",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 
 
 def either(causes: Sequence[str]) -> str:

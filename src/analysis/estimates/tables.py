@@ -14,13 +14,7 @@ from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import ratio_of
 from analysis.estimates.finding import measuring_days
-from analysis.estimates.groups import (
-    level_question,
-    measured,
-    measured_level,
-    refuse_mixtures,
-    strata,
-)
+from analysis.estimates.groups import level_question, measured, measured_level, refuse_mixtures, strata
 from analysis.estimates.measures import MEASURES, SENDING, shown_unit
 from analysis.estimates.question import Question, Tariff
 from analysis.estimates.ratios import median_of
@@ -85,11 +79,7 @@ def estimate_of(row: pd.Series) -> Estimate:
 
 
 def ratios(
-    frame: pd.DataFrame,
-    factor: str,
-    baseline: object,
-    by: Sequence[str] = (),
-    value: str = "figure_of_merit",
+    frame: pd.DataFrame, factor: str, baseline: object, by: Sequence[str] = (), value: str = "figure_of_merit"
 ) -> pd.DataFrame:
     """Relate every level of a factor to a baseline, within each group, as `differences.ratio_of` does.
 

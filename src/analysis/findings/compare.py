@@ -241,15 +241,10 @@ def compare(
     sides = names_of_sides or (before.name, after.name)
     changed = dict.fromkeys(row.cell for row in rows if row.word in (WORSE, BETTER))
     return Differences(
-        *sides,
-        margin,
-        usual,
-        tuple(rows),
-        matching,
-        tuple(cell_changes(matching.cells, changed, before, after)),
-        (before.evidence, after.evidence),
+        *sides, margin, usual, tuple(rows), matching,
+        tuple(cell_changes(matching.cells, changed, before, after)), (before.evidence, after.evidence),
         tuple(_notes(before, after, matching, rows, sides)),
-    )
+    )  # fmt: skip
 
 
 def judged(found: Sequence[Difference], margin: float, rate: float) -> list[Difference]:

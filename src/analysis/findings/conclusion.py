@@ -35,26 +35,14 @@ from analysis.schema.factors import label
 
 # The topics of the five reports' claims, in the order in which the reports have them, with their titles.
 _TITLES: Mapping[str, str] = {
-    "problem size": "Problem size",
-    "run duration": "Run duration",
-    "compiler flags": "Compiler and version",
-    "hardware": "Machines",
-    "CPU generation": "CPU generation",
-    "interconnect": "Interconnect",
-    "links": "Links",
-    "scaling": "Scaling",
-    "memory modules": "Memory modules",
-    "MPI library": "MPI library",
-    "MPI tuning": "MPI tuning",
-    "placement": "Placement and jobs at once",
-    "profilers": "Profilers",
-    "compute and MPI time": "Compute and MPI time",
-    "MPI calls": "MPI calls",
-    "message sizes": "Message sizes",
-    "data volume": "Data volume",
-    "memory": "Memory",
+    "problem size": "Problem size", "run duration": "Run duration", "compiler flags": "Compiler and version",
+    "hardware": "Machines", "CPU generation": "CPU generation", "interconnect": "Interconnect",
+    "links": "Links", "scaling": "Scaling", "memory modules": "Memory modules", "MPI library": "MPI library",
+    "MPI tuning": "MPI tuning", "placement": "Placement and jobs at once", "profilers": "Profilers",
+    "compute and MPI time": "Compute and MPI time", "MPI calls": "MPI calls",
+    "message sizes": "Message sizes", "data volume": "Data volume", "memory": "Memory",
     "energy and cost": "Energy and cost",
-}
+}  # fmt: skip
 # Those of factors that no report has claims about follow.
 TOPICS: Mapping[str, str] = {
     **_TITLES,

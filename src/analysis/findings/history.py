@@ -199,11 +199,7 @@ def history(
 
 
 def over_time(
-    campaign: Campaign,
-    unit: str = "",
-    *,
-    margin: float = MARGIN,
-    ignore: Sequence[str] = (),
+    campaign: Campaign, unit: str = "", *, margin: float = MARGIN, ignore: Sequence[str] = ()
 ) -> History:
     """Find where the measures of one campaign changed, from day to day, week to week or month to month.
 

@@ -62,14 +62,10 @@ def infer(
     lines = []
     for application, members in groups.items():
         found = [
-            *_from_words(members, applications.get(application)),
-            *_from_numbers(members, elsewhere),
-            *_from_siblings(members),
-            *_from_hosts(members),
-            *levels(members),
-            *_state_problems(members),
+            *_from_words(members, applications.get(application)), *_from_numbers(members, elsewhere),
+            *_from_siblings(members), *_from_hosts(members), *levels(members), *_state_problems(members),
             *distinguish(members),
-        ]
+        ]  # fmt: skip
         lines += [f"{application}: {line}" for line in found]
     return lines
 

@@ -185,11 +185,7 @@ SCHEDULERS = (
             "feature": rf"--requires{_W}",
         },
         ("FLUX_JOB_",),
-        {
-            "job": r"^FLUX_JOB_ID=(\S+)",
-            "nodes": r"^FLUX_JOB_NNODES=(\d+)",
-            "ranks": r"^FLUX_JOB_SIZE=(\d+)",
-        },
+        {"job": r"^FLUX_JOB_ID=(\S+)", "nodes": r"^FLUX_JOB_NNODES=(\d+)", "ranks": r"^FLUX_JOB_SIZE=(\d+)"},
     ),
     Scheduler(
         "PJM",

@@ -30,13 +30,8 @@ _LOOK = 60.0  # s between two looks for jobs that wait for a hand
 _INTERVAL = 300.0  # s between two questions to Slurm's accounting while jobs run
 # How a job ends by somebody's hand or a lost node: that says nothing of the next one.
 _FROM_OUTSIDE = (
-    "the job was ended by",
-    "it ended",
-    "another job",
-    "Slurm ",
-    "never started",
-    "the shell that",
-)
+    "the job was ended by", "it ended", "another job", "Slurm ", "never started", "the shell that",
+)  # fmt: skip
 
 
 @contextlib.contextmanager

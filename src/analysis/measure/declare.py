@@ -36,9 +36,7 @@ Options = Annotated[list[Text], Field(description="a list of options of the laun
 Family = Literal["openmpi", "hpcx", "mpich", "intelmpi", "mvapich2", "platformmpi", "charm"]
 Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 NumberKey = Annotated[
-    str,
-    StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$"),
-    Field(description="a number in quotes"),
+    str, StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$"), Field(description="a number in quotes")
 ]
 CountKey = Annotated[
     str, StringConstraints(pattern="^[1-9][0-9]{0,5}$"), Field(description="a whole number in quotes")
@@ -202,8 +200,7 @@ class ClusterFile(Model):
         None, description="how power is sampled while a job runs; see power.schema.yaml"
     )
     dask: Maybe[Workers] = Field(
-        None,
-        description="Dask's workers, for large campaigns: `--config dask=` and the cluster's name",
+        None, description="Dask's workers, for large campaigns: `--config dask=` and the cluster's name"
     )
 
 

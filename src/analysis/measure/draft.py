@@ -40,12 +40,9 @@ from analysis.schema.factors import BY_NAME, is_known, label
 
 # What "tuned" is for a family, of src/analysis/measure/presets.yaml.
 _TUNED: dict[Family, str] = {
-    "openmpi": "fca-mxm",
-    "hpcx": "hcoll",
-    "intelmpi": "shm-ofa",
-    "mvapich2": "no-rdma-fast-path",
+    "openmpi": "fca-mxm", "hpcx": "hcoll", "intelmpi": "shm-ofa", "mvapich2": "no-rdma-fast-path",
     "platformmpi": "xrc",
-}
+}  # fmt: skip
 _COUNTED = tuple(name for name in DEFAULTS if BY_NAME[name].dtype == "i4")
 _CORES = 20
 

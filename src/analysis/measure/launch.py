@@ -24,12 +24,9 @@ UNKNOWN = ", and nobody knows why"  # at the end of a reason, until Slurm says m
 # Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take
 # OMP_NUM_THREADS, the threads of the run.
 SNAKEMAKES_THREADS = (
-    "GOTO_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
+    "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OPENBLAS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
-)
+)  # fmt: skip
 # What the programs that start ranks may know of the job: the rest are defaults of the batch step, which would
 # change what the launch lines ask for.
 _KNOWN = {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CLUSTER_NAME", "SLURM_CONF"}

@@ -15,14 +15,9 @@ from analysis.measure.declare import Declared, MpiLibrary, load
 
 # Binding is ours (bind.sh); a library that binds by itself would do it again, and differently.
 OWN_BINDING_OFF: dict[str, dict[str, str]] = {
-    "openmpi": {},
-    "hpcx": {},
-    "mpich": {},
-    "intelmpi": {"I_MPI_PIN": "0"},
-    "mvapich2": {"MV2_ENABLE_AFFINITY": "0"},
-    "platformmpi": {},
-    "charm": {},
-}
+    "openmpi": {}, "hpcx": {}, "mpich": {}, "intelmpi": {"I_MPI_PIN": "0"},
+    "mvapich2": {"MV2_ENABLE_AFFINITY": "0"}, "platformmpi": {}, "charm": {},
+}  # fmt: skip
 PROGRAM = {"openmpi": "mpirun", "hpcx": "mpirun", "mpich": "mpiexec", "intelmpi": "mpiexec.hydra"}
 PROGRAM |= {"mvapich2": "mpiexec.hydra", "platformmpi": "mpirun", "charm": "charmrun"}
 # Files of a job that charmrun starts: where its processes run, and by what each is started.

@@ -25,15 +25,9 @@ from analysis.schema.applications import Application, ApplicationLaunch, FolderB
 
 # How the name of a library begins -> its family; any other is taken as the last.
 _FAMILIES: dict[str, Family] = {
-    "hpc": "hpcx",
-    "mpich": "mpich",
-    "intel": "intelmpi",
-    "mvapich": "mvapich2",
-    "platform": "platformmpi",
-    "hp-mpi": "platformmpi",
-    "ibverbs": "charm",
-    "": "openmpi",
-}
+    "hpc": "hpcx", "mpich": "mpich", "intel": "intelmpi", "mvapich": "mvapich2", "platform": "platformmpi",
+    "hp-mpi": "platformmpi", "ibverbs": "charm", "": "openmpi",
+}  # fmt: skip
 _CASE = "${case}"
 _README_NAME = "README.md"
 # What another way to start a known program keeps of its file.
@@ -337,12 +331,7 @@ def _new_application(wanted: Wanted, of: str, base: Path) -> dict[str, Any]:
         arguments = ["${input}" if text in called else text for text in arguments]
         cases = {case: {"inputs": {"input": ""}} for case in cases}
     file = "stdout.txt" if wanted.done or not there else there.result.file
-    launch = {
-        "arguments": arguments,
-        **kept,
-        "result": {"file": file, "text": done},
-        "cases": cases,
-    }
+    launch = {"arguments": arguments, **kept, "result": {"file": file, "text": done}, "cases": cases}
     if known and known.engine == engine:
         return known.model_dump(exclude={"options", "launch"}) | {"launch": launch}
     head = {"title": wanted.application, "engine": engine, "figure_of_merit": "", "unit": ""}

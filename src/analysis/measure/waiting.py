@@ -21,37 +21,24 @@ _REASONS = (
     ("Cleaning|Prolog", "Slurm still tidies up, or prepares a node", ""),
     ("JobHeldUser", "you, or an operator, hold it", "scontrol release {jobs}"),
     ("JobHeldAdmin", "an administrator holds it", "ask why; an administrator can release it"),
-    (
-        "launch failed|job requeued in held|JobHoldMaxRequeue|JobLaunchFailure|RequeuedHeld",
-        "Slurm could not start it, or started it too often, and holds it",
-        "scontrol release {jobs}, or scancel {jobs} and give the same command again",
-    ),
+    ("launch failed|job requeued in held|JobHoldMaxRequeue|JobLaunchFailure|RequeuedHeld",
+     "Slurm could not start it, or started it too often, and holds it",
+     "scontrol release {jobs}, or scancel {jobs} and give the same command again"),
     ("ReqNodeNotAvail.*[Mm]aint", "its nodes are reserved for maintenance", ""),
-    (
-        "ReqNodeNotAvail|Nodes required|NodeDown",
-        "the nodes that it may use are down, drained or reserved",
-        "sinfo -R shows which nodes and why; an administrator can resume them",
-    ),
+    ("ReqNodeNotAvail|Nodes required|NodeDown", "the nodes that it may use are down, drained or reserved",
+     "sinfo -R shows which nodes and why; an administrator can resume them"),
     ("Partition(Down|Inactive)", "its partition is closed", "sinfo shows the partitions that are up"),
-    (
-        "PartitionNodeLimit|PartitionTimeLimit|PartitionConfig",
-        "it asks for more nodes or time than its partition allows, or nodes of it are down",
-        "scontrol show partition shows the limits; change nodes, minutes or partition in the cluster's file",
-    ),
-    (
-        "BadConstraints",
-        "no node has what it asks for",
-        "sinfo -o '%n %f %m' shows features and memory; change constraint or memory in the cluster's file",
-    ),
+    ("PartitionNodeLimit|PartitionTimeLimit|PartitionConfig",
+     "it asks for more nodes or time than its partition allows, or nodes of it are down",
+     "scontrol show partition shows the limits; change nodes, minutes or partition in the cluster's file"),
+    ("BadConstraints", "no node has what it asks for",
+     "sinfo -o '%n %f %m' shows features and memory; change constraint or memory in the cluster's file"),
     ("InvalidAccount|InvalidQOS", "its account or QOS is not valid", "put it right in the cluster's file"),
     ("DependencyNeverSatisfied", "it depends on a job that failed", "scancel {jobs}"),
     ("Dependency|Licenses|Reservation$", "it waits for another job, a licence or a reservation", ""),
-    (
-        "Assoc|QOS",
-        "a limit of your account, user or QOS is reached",
-        "sacctmgr show assoc user=$USER and sacctmgr show qos show the limits",
-    ),
-)
+    ("Assoc|QOS", "a limit of your account, user or QOS is reached",
+     "sacctmgr show assoc user=$USER and sacctmgr show qos show the limits"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,10 @@ class Network:
         """
         facts = inputs.links[link]
         return cls(
-            draws[f"own.{facts.kind}"],
-            draws[f"nic.{facts.kind}"],
-            draws[f"bandwidth.{link}"],
-            draws[f"latency.{link}"],
-            facts.header,
-            draws[f"latency.{INSIDE}"],
-            draws[f"bandwidth.{INSIDE}"],
+            draws[f"own.{facts.kind}"], draws[f"nic.{facts.kind}"], draws[f"bandwidth.{link}"],
+            draws[f"latency.{link}"], facts.header, draws[f"latency.{INSIDE}"], draws[f"bandwidth.{INSIDE}"],
             draws[copying] if facts.kind == "tcp" else np.inf,
-        )
+        )  # fmt: skip
 
     def step(self, pattern: MessagePattern, nodes: int, ranks_per_node: int) -> Array:
         """Return the seconds that a step's messages take, one value per draw."""
@@ -92,14 +87,9 @@ class Network:
         each = one.payload / ranks / one.members  # B of one message
         away, pieces = partners * outside, one.pieces
         sent = Exchanged(
-            1.0,
-            away * pieces,
-            away * each,
-            away * ranks_per_node * pieces,
-            away * ranks_per_node * each,
-            (partners - away) * pieces,
-            (partners - away) * each,
-        )
+            1.0, away * pieces, away * each, away * ranks_per_node * pieces, away * ranks_per_node * each,
+            (partners - away) * pieces, (partners - away) * each,
+        )  # fmt: skip
         return self._exchange(sent)
 
 

@@ -85,14 +85,10 @@ def _spread(sent: Exchanged, before: int, nodes: int, ranks_per_node: int) -> Ex
     outside = ranks_per_node ** (-1 / 3)
     corner = min(1.0, 2 * outside)
     return Exchanged(
-        sent.times,
-        sent.inside * corner,
-        sent.inside_payload * corner,
-        sent.inside * outside * ranks_per_node,
-        sent.inside_payload * outside * ranks_per_node,
-        sent.inside * (1 - outside),
-        sent.inside_payload * (1 - outside),
-    )
+        sent.times, sent.inside * corner, sent.inside_payload * corner,
+        sent.inside * outside * ranks_per_node, sent.inside_payload * outside * ranks_per_node,
+        sent.inside * (1 - outside), sent.inside_payload * (1 - outside),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,7 @@ from analysis.pages.choices import FactorAnswers, comparisons, scalings, widest
 from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.drawing import draw, draw_pareto, draw_power, draw_series
 from analysis.pages.energy import assumption_sentence, cost_sentences, power_sentences
-from analysis.pages.findings import (
-    draw_forest,
-    finding_sentences,
-    findings_table,
-    forest,
-    undecided_table,
-)
+from analysis.pages.findings import draw_forest, finding_sentences, findings_table, forest, undecided_table
 from analysis.pages.history import answer_sentences, draw_history, series_table, step_table
 from analysis.pages.holdings import draw_repeats, spread_sentences
 from analysis.pages.links import Link, link_sentences, links
@@ -34,10 +28,4 @@ from analysis.pages.scaling import (
     size_sentence,
     sizes,
 )
-from analysis.pages.upgrade import (
-    draw_upgrade,
-    left_over,
-    upgrade_counts,
-    upgrade_sentences,
-    upgrade_table,
-)
+from analysis.pages.upgrade import draw_upgrade, left_over, upgrade_counts, upgrade_sentences, upgrade_table

@@ -9,14 +9,7 @@ from matplotlib.axes import Axes
 
 from analysis.base import project
 from analysis.base.words import displayed
-from analysis.claims.audit import (
-    CONSISTENT,
-    COULD_NOT_FAIL,
-    INCONSISTENT,
-    NOT_CHECKABLE,
-    audit_path,
-    outcome,
-)
+from analysis.claims.audit import CONSISTENT, COULD_NOT_FAIL, INCONSISTENT, NOT_CHECKABLE, audit_path, outcome
 from analysis.claims.intervals import PrintedRange
 from analysis.claims.model import load_report
 from analysis.claims.relations import load_audit

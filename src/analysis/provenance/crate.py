@@ -262,13 +262,9 @@ def _workflow(
 ) -> Reference:
     """Describe the workflow as the crate's main entity, and that it was executed: from first to last run."""
     language = entity(
-        crate,
-        "#snakemake",
-        "ComputerLanguage",
-        "Snakemake",
-        identifier={"@id": _SNAKEMAKE},
+        crate, "#snakemake", "ComputerLanguage", "Snakemake", identifier={"@id": _SNAKEMAKE},
         url={"@id": _SNAKEMAKE},
-    )
+    )  # fmt: skip
     entity(crate, _SNAKEMAKE, "WebSite", "Snakemake")
     snakefile = crate.get(SNAKEFILE)
     snakefile._jsonld["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]

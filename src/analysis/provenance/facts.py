@@ -225,14 +225,9 @@ def _run(folder: str) -> None:
     environment = dict(os.environ, LC_ALL="C", LD_PRELOAD="")
     # Files instead of pipes: a pipe stays open while some grandchild lives.
     process = subprocess.Popen(
-        ["/bin/sh", "-c", WORKERS],
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+        ["/bin/sh", "-c", WORKERS], cwd=folder, env=environment, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
         process.wait(timeout=TIMEOUT)
     except subprocess.TimeoutExpired:

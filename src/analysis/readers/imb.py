@@ -33,21 +33,11 @@ _MODE = re.compile(r"# +MODE: (?P<mode>\S+)\s*")
 _SKIPPED = re.compile(r"\s*(?:\d+ +)?(?P<size>\d+) +(?P<why>(?:out-of-mem|time-out|int-overflow)\.?;.*)")
 _END = "# All processes entering MPI_Finalize"
 _COLUMNS = {
-    "Group": "group",
-    "#bytes": "size",
-    "#repetitions": "iterations",
-    "t[usec]": "latency",
-    "t_avg[usec]": "latency",
-    "t_min[usec]": "latency_min",
-    "t_max[usec]": "latency_max",
-    "t_ovrl[usec]": "latency",
-    "t_pure[usec]": "communication_time",
-    "t_CPU[usec]": "compute_time",
-    "overlap[%]": "overlap",
-    "Mbytes/sec": "bandwidth",
-    "Msg/sec": "message_rate",
-    "defects": "defect",
-}
+    "Group": "group", "#bytes": "size", "#repetitions": "iterations", "t[usec]": "latency",
+    "t_avg[usec]": "latency", "t_min[usec]": "latency_min", "t_max[usec]": "latency_max",
+    "t_ovrl[usec]": "latency", "t_pure[usec]": "communication_time", "t_CPU[usec]": "compute_time",
+    "overlap[%]": "overlap", "Mbytes/sec": "bandwidth", "Msg/sec": "message_rate", "defects": "defect",
+}  # fmt: skip
 _WHOLE = ("group", "size", "iterations")
 # Messages that IMB counts for a bandwidth: printed = count x size / longest time.
 _COUNTED = {"PingPong": 1, "PingPing": 1, "Sendrecv": 2, "Exchange": 4}

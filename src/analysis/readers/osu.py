@@ -43,15 +43,11 @@ _UNIT = re.compile(r"\((?:us|mb/s|%)\)$")
 
 # Titles whose program is not simply named after them.
 _PROGRAMS = {
-    "latency": "osu_latency",
-    "bandwidth": "osu_bw",
-    "bi-directional bandwidth": "osu_bibw",
-    "multi latency": "osu_multi_lat",
-    "multi-threaded latency": "osu_latency_mt",
-    "multi-process latency": "osu_latency_mp",
-    "multiple bandwidth / message rate": "osu_mbw_mr",
+    "latency": "osu_latency", "bandwidth": "osu_bw", "bi-directional bandwidth": "osu_bibw",
+    "multi latency": "osu_multi_lat", "multi-threaded latency": "osu_latency_mt",
+    "multi-process latency": "osu_latency_mp", "multiple bandwidth / message rate": "osu_mbw_mr",
     "hello world": "osu_hello",
-}
+}  # fmt: skip
 
 
 def column(heading: str) -> str | None:

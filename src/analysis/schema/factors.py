@@ -332,8 +332,7 @@ if TYPE_CHECKING:
     FactorName = str
 else:
     FactorName = Annotated[
-        Literal[FACTORS],
-        Field(description="a factor of a run, see kind runs in docs/reference/variables.md"),
+        Literal[FACTORS], Field(description="a factor of a run, see kind runs in docs/reference/variables.md")
     ]
 
 

@@ -272,29 +272,12 @@ valid          |          | bool |    | whether there is a figure and no check f
 """
 
 _BLOCKS = {
-    "profile": _PROFILE,
-    "hpcg": _HPCG,
-    "osu": _OSU,
-    "imb": _IMB,
-    "hpcc": _HPCC,
-    "lsdyna": _LSDYNA,
-    "openatom": _OPENATOM,
-    "merits": _MERITS,
-    "proxy": _PROXY,
-    "published": _PUBLISHED,
-    "sacct": _SACCT,
-    "power": _POWER,
-    "run": runs.RUN,
-    "runs": runs.RUNS,
-    "calls": runs.CALLS,
-    "messages": runs.MESSAGES,
-    "ranks": runs.RANKS,
-    "matrix": runs.MATRIX,
-    "micro": runs.MICRO,
-    "files": runs.FILES,
-    "facts": runs.FACTS,
+    "profile": _PROFILE, "hpcg": _HPCG, "osu": _OSU, "imb": _IMB, "hpcc": _HPCC, "lsdyna": _LSDYNA,
+    "openatom": _OPENATOM, "merits": _MERITS, "proxy": _PROXY, "published": _PUBLISHED, "sacct": _SACCT,
+    "power": _POWER, "run": runs.RUN, "runs": runs.RUNS, "calls": runs.CALLS, "messages": runs.MESSAGES,
+    "ranks": runs.RANKS, "matrix": runs.MATRIX, "micro": runs.MICRO, "files": runs.FILES, "facts": runs.FACTS,
     "meters": runs.METERS,
-}
+}  # fmt: skip
 
 
 def _variable(line: str) -> Variable:

@@ -28,13 +28,8 @@ _SHORT = 1000  # labels of a dimension
 _KINDS = {"f8": "f", "i4": "i", "i8": "i", "str": "OUT", "bool": "b", "datetime64[ns]": "M"}
 # What a variable is where nothing is known.
 _BLANK: dict[str, Any] = {
-    "f8": np.nan,
-    "i4": -1,
-    "i8": -1,
-    "str": "",
-    "bool": False,
-    "datetime64[ns]": np.datetime64("NaT", "ns"),
-}
+    "f8": np.nan, "i4": -1, "i8": -1, "str": "", "bool": False, "datetime64[ns]": np.datetime64("NaT", "ns"),
+}  # fmt: skip
 
 
 class Column(BackendArray):

@@ -34,15 +34,9 @@ _AT_ONCE = 1 << 18  # values
 _SPARE = 16 << 20  # B of a disk; with less left it is nearly full
 _ERRNO = re.compile(r"\berrno = (\d+)")
 _NETCDFS_OWN = {
-    "CLASS",
-    "DIMENSION_LIST",
-    "NAME",
-    "REFERENCE_LIST",
-    "_NCProperties",
-    "_Netcdf4Coordinates",
-    "_Netcdf4Dimid",
-    "_nc3_strict",
-}
+    "CLASS", "DIMENSION_LIST", "NAME", "REFERENCE_LIST", "_NCProperties", "_Netcdf4Coordinates",
+    "_Netcdf4Dimid", "_nc3_strict",
+}  # fmt: skip
 # Before the name of a variable that is not along the dimension of that name.
 _BUILD = "make report"  # what makes a file that is not there
 _OTHERWISE = "_nc4_non_coord_"

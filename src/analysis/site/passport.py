@@ -17,16 +17,8 @@ from analysis.site.board import ClaimRow
 from analysis.site.provenance import Provenance
 
 _NUMBERS = (
-    "estimate",
-    "low",
-    "high",
-    "level",
-    "n",
-    "n_baseline",
-    "expected",
-    "expected_low",
-    "expected_high",
-)
+    "estimate", "low", "high", "level", "n", "n_baseline", "expected", "expected_low", "expected_high",
+)  # fmt: skip
 _COLUMNS = ("claim", "report", "statement", "campaign", "evidence", "distance", "verdict", "unit", *_NUMBERS)
 _COMPUTED = re.compile(r"-?\d+\.\d{3,}")  # and no release, as 22.11
 _WIDTH, _PLOT, _TOP = 760, 400, 64  # px of a picture: all of it, its plot, and what is above that

@@ -13,19 +13,9 @@ from analysis.estimates.finding import LIMITED, directed
 
 SCALES = ("ratio", "share", "level", "set", "word")
 Tone = Literal[
-    "stands",
-    "partly",
-    "fails",
-    "seen",
-    "unseen",
-    "like",
-    "unlike",
-    "agrees",
-    "odds",
-    "open",
-    "none",
+    "stands", "partly", "fails", "seen", "unseen", "like", "unlike", "agrees", "odds", "open", "none",
     "pipeline",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,47 +232,23 @@ class Ground:
 CONTRADICTED = "contradicted"
 # From the nearest to nothing.
 _GROUNDS = (
-    Ground(
-        CONTRADICTED,
-        "its own contradiction",
-        "{} contradicted by the report's own figures",
-        "its statements cannot all be right, whatever ran",
-    ),
-    Ground(
-        "same",
-        "same hardware and software",
-        "{} on the same hardware and software",
-        "what the claim names is what ran",
-    ),
-    Ground(
-        "scaled",
-        "another scale",
-        "{} at another scale",
-        "the same kind of machine, application and link in another size, count or release",
-    ),
-    Ground(
-        "analogue",
-        "an analogue",
-        "{} by an analogue",
-        "a declared substitute, with its reason: never shown as confirmed or refuted",
-    ),
+    Ground(CONTRADICTED, "its own contradiction", "{} contradicted by the report's own figures",
+           "its statements cannot all be right, whatever ran"),
+    Ground("same", "same hardware and software", "{} on the same hardware and software",
+           "what the claim names is what ran"),
+    Ground("scaled", "another scale", "{} at another scale",
+           "the same kind of machine, application and link in another size, count or release"),
+    Ground("analogue", "an analogue", "{} by an analogue",
+           "a declared substitute, with its reason: never shown as confirmed or refuted"),
     Ground("simulated", "a simulation", "{} by a simulation", "what the messages of a real code permit"),
     Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
-    Ground(
-        LOOK_UP,
-        "looked up",
-        "{} looked up",
-        "a specification, a list or a price of its time, with its source: nothing was run",
-    ),
-    Ground(
-        "reported",
-        "arithmetic only",
-        "{} by the report's own arithmetic only",
-        "its statements compared with each other: consistent confirms nothing",
-    ),
+    Ground(LOOK_UP, "looked up", "{} looked up",
+           "a specification, a list or a price of its time, with its source: nothing was run"),
+    Ground("reported", "arithmetic only", "{} by the report's own arithmetic only",
+           "its statements compared with each other: consistent confirms nothing"),
     Ground("synthetic", "synthetic files", "{} on synthetic files", "a test of the pipeline"),
     Ground("none", "not tested", "{} not tested", "nothing here tests it"),
-)
+)  # fmt: skip
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 

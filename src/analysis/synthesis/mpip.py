@@ -39,16 +39,10 @@ def files(run: PlannedRun, ranks: list[RankCalls]) -> dict[str, str]:
     sites = _sites(ranks)
     app, mpi = sum(rank.app_time for rank in ranks), sum(rank.mpi_time for rank in ranks)
     lines = [
-        *_head(run, ranks),
-        *_times(ranks, app, mpi),
-        *_list(sites),
-        *_aggregate(sites, app, mpi),
-        *_sent(sites),
-        *_by_rank(ranks, sites, app, mpi),
-        *_message_sizes(sites),
-        *_title("End of Report"),
+        *_head(run, ranks), *_times(ranks, app, mpi), *_list(sites), *_aggregate(sites, app, mpi),
+        *_sent(sites), *_by_rank(ranks, sites, app, mpi), *_message_sizes(sites), *_title("End of Report"),
         "",
-    ]
+    ]  # fmt: skip
     return {f"{run.factors['application']}.{len(ranks)}.{3000 + run.order}.1.mpiP": "\n".join(lines)}
 
 

@@ -10,20 +10,11 @@ from analysis.synthesis.truth import Truth
 
 # Share of the elapsed time, in percent, of each section; indented rows are parts of the one above.
 _SECTIONS = (
-    ("  Keyword Processing", 0.4),
-    ("    KW Reading", 0.3),
-    ("  MPP Decomposition", 0.6),
-    ("  Initialization", 1.0),
-    ("  Element processing", 57.0),
-    ("    Shells", 52.0),
-    ("    Solids", 4.0),
-    ("  Binary databases", 0.8),
-    ("  ASCII database", 0.2),
-    ("  Contact algorithm", 27.0),
-    ("    Interf. ID         1", 26.5),
-    ("  Rigid Bodies", 6.0),
-    ("  Other", 7.0),
-)
+    ("  Keyword Processing", 0.4), ("    KW Reading", 0.3), ("  MPP Decomposition", 0.6),
+    ("  Initialization", 1.0), ("  Element processing", 57.0), ("    Shells", 52.0), ("    Solids", 4.0),
+    ("  Binary databases", 0.8), ("  ASCII database", 0.2), ("  Contact algorithm", 27.0),
+    ("    Interf. ID         1", 26.5), ("  Rigid Bodies", 6.0), ("  Other", 7.0),
+)  # fmt: skip
 # Cycles of a case, and seconds that it simulates.
 _CASES = {"3cars": (150_000, 0.15), "neon-refined-revised": (47_000, 0.03)}
 _ZONES = 800_000

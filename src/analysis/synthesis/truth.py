@@ -31,8 +31,7 @@ class Truth(Model):
         description="standard deviation of the logarithm of a time between repeats"
     )
     nightly: Annotated[int, Field(ge=0)] = Field(
-        0,
-        description="repeats of every cell a night; `when` may then have a `night`, from 1",
+        0, description="repeats of every cell a night; `when` may then have a `night`, from 1"
     )
     changes: Entries = Field([], description="levels that are `set` in some nights, with `when`")
     hosts: dict[str, str] = Field(description="cluster -> prefix of its nodes' names")

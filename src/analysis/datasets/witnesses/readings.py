@@ -9,15 +9,8 @@ import xarray as xr
 
 # Not measured, or printed with fewer digits than it takes to tell runs apart.
 _STATED = {
-    "data_memory",
-    "official_time",
-    "target_time",
-    "local_size",
-    "iterations",
-    "line",
-    "result",
-    "work",
-}
+    "data_memory", "official_time", "target_time", "local_size", "iterations", "line", "result", "work",
+}  # fmt: skip
 _STATED |= {"flops", "bytes", "count", "size", "partners", "resolution", "overlap", "validation"}
 # Fewer readings can be equal by chance.
 _SERIES = 8

@@ -16,13 +16,9 @@ from analysis.measure.power.meters import Commands, Context, Meter, MeterError
 from analysis.measure.power.snmp import SnmpMeter
 
 KINDS: dict[str, type[Meter]] = {
-    "ipmitool": IpmitoolMeter,
-    "redfish": RedfishMeter,
-    "snmp": SnmpMeter,
-    "powercap": PowercapMeter,
-    "nvidia-smi": NvidiaSmiMeter,
-    "slurm": SlurmMeter,
-}
+    "ipmitool": IpmitoolMeter, "redfish": RedfishMeter, "snmp": SnmpMeter, "powercap": PowercapMeter,
+    "nvidia-smi": NvidiaSmiMeter, "slurm": SlurmMeter,
+}  # fmt: skip
 
 
 class Unusable(Meter):

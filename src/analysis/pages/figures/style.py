@@ -19,15 +19,9 @@ INK, GREY, LINE, PAPER = "#15191e", "#58626d", "#d5dade", "#ffffff"
 # Colour-blind safe (after Okabe and Ito), darkened until each has a contrast of 3 to white. The site
 # maps each to a lighter one of the same hue on a dark page, see `analysis.pages.figures.svg`.
 HUES = {
-    "blue": "#0072b2",
-    "orange": "#c77700",
-    "green": "#007a5a",
-    "purple": "#a85590",
-    "red": "#c04a00",
-    "sky": "#3a93c4",
-    "olive": "#7a7a00",
-    "grey": "#6b7280",
-}
+    "blue": "#0072b2", "orange": "#c77700", "green": "#007a5a", "purple": "#a85590", "red": "#c04a00",
+    "sky": "#3a93c4", "olive": "#7a7a00", "grey": "#6b7280",
+}  # fmt: skip
 _NAMES = tuple(HUES)
 _LETTERS = 84  # across a figure
 _MARKERS = dict(zip(_NAMES, "os^DvPXp", strict=True))
@@ -86,14 +80,9 @@ def legend_above(ax: Axes) -> None:
     handles, labels = ax.get_legend_handles_labels()
     widest = max(map(len, labels), default=0) + 6  # with the mark and the space to the next
     fig.legend(
-        handles,
-        labels,
-        loc="outside upper left",
-        ncols=max(1, _LETTERS // widest),
-        frameon=False,
-        columnspacing=1.2,
-        handletextpad=0.3,
-    )
+        handles, labels, loc="outside upper left", ncols=max(1, _LETTERS // widest), frameon=False,
+        columnspacing=1.2, handletextpad=0.3,
+    )  # fmt: skip
 
 
 def name_bars(ax: Axes, names: Sequence[str], xlabel: str) -> None:
@@ -128,12 +117,8 @@ def whiskers(
         reach.append(np.vstack([middle - low, high - middle]).clip(0) if len(ends) else None)
     kind: dict[str, Any] = {"linestyle": "none", "zorder": 3, "color": look[0], "marker": look[1]}
     kind |= {
-        "markersize": 7,
-        "markeredgecolor": PAPER,
-        "markeredgewidth": 0.8,
-        "elinewidth": 1.6,
-        "capsize": 3,
-    }
+        "markersize": 7, "markeredgecolor": PAPER, "markeredgewidth": 0.8, "elinewidth": 1.6, "capsize": 3,
+    }  # fmt: skip
     drawn = ax.errorbar(*middles, xerr=reach[0], yerr=reach[1], **kind | more)
     known = {} if facts is None else {key: facts[key] for key in ("n", "confidence") if key in facts}
     note(drawn[0], series or str(more.get("label", "")), known.get("n"), known.get("confidence"))

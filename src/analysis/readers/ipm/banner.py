@@ -39,13 +39,9 @@ _TABLE = re.compile(r"#\s+\[time\]\s+\[(?:count|calls)\]")
 _HEADING = re.compile(r"# (%wall|#calls)\s*+:")
 # Rows of the table that become attributes: name, and what their unit is worth in ours.
 _STATISTICS = {
-    "wallclock": ("wall_time", 1.0),
-    "MPI": ("mpi_time", 1.0),
-    "mpi": ("mpi_time", 1.0),
-    "I/O": ("io_time", 1.0),
-    "mem [GB]": ("memory", GIB),
-    "gbytes": ("memory", GIB),
-}
+    "wallclock": ("wall_time", 1.0), "MPI": ("mpi_time", 1.0), "mpi": ("mpi_time", 1.0),
+    "I/O": ("io_time", 1.0), "mem [GB]": ("memory", GIB), "gbytes": ("memory", GIB),
+}  # fmt: skip
 ROUNDED = "; counts of a million and more have six digits"
 CAVEATS = (
     "a summary over all ranks (rank -1): no sizes, no partners, no values of single ranks; "

@@ -287,15 +287,8 @@ def _choose(
         return None
     values = columns["value"][at]
     chosen = at[-1 if which == "last" else values.argmax() if which == "largest" else values.argmin()]
-    row = {key: columns[key][chosen] for key in ("value", "unit", "resolution", "result", "line")}
-    return MainFigure(
-        float(row["value"]),
-        row["unit"],
-        float(row["resolution"]),
-        int(row["result"]),
-        int(row["line"]),
-        at.size,
-    )
+    value, unit, resolution, result, line = (columns[key][chosen] for key in MainFigure._fields[:-1])
+    return MainFigure(float(value), unit, float(resolution), int(result), int(line), at.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,9 @@ _NOTEBOOK_METADATA = ("papermill", "widgets", "signature")
 _KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 # Without the interpreter's version: the committed notebooks serve every one.
 _LANGUAGE = {
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "name": "python",
-    "nbconvert_exporter": "python",
+    "file_extension": ".py", "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
     "pygments_lexer": "ipython3",
-}
+}  # fmt: skip
 
 _CELL_FILE = re.compile(r"\S*[/\\]ipykernel_\d+[/\\]\d+\.py")
 # xarray's folding sections: a prefix and a random UUID.

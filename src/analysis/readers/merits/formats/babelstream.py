@@ -3,14 +3,8 @@
 from analysis.readers.merits.output import Law, Merit, Output, TextFormat
 from analysis.readers.text import number
 
-_ARRAYS = {
-    "Copy": 2,
-    "Mul": 2,
-    "Add": 3,
-    "Triad": 3,
-    "Dot": 2,
-    "Nstream": 4,
-}  # that a kernel reads and writes
+# Arrays that a kernel reads and writes.
+_ARRAYS = {"Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2, "Nstream": 4}
 _ROW = r"^{} +(?P<rate>\d\S*) +(?P<least>\d\S*) +(?P<most>\d\S*) +(?P<mean>\d\S*) *$"
 _BANNER = r"^(?:BabelStream|GPU-STREAM)\n(?=Version: )"
 

@@ -179,12 +179,8 @@ def _json(data: bytes, source: str) -> xr.Dataset:
         for repeat in repeats:
             document.add(text_of(repeat, "access"), repeat, "bwMiB", "MiB/s", result)
             cells = {
-                "bw": "bwMiB",
-                "total": "totalTime",
-                "iops": "iops",
-                "xfer": "xferKiB",
-                "moved": "wrRdTime",
-            }
+                "bw": "bwMiB", "total": "totalTime", "iops": "iops", "xfer": "xferKiB", "moved": "wrRdTime",
+            }  # fmt: skip
             _verify_row(output, 0, {name: _digits(repeat.get(key)) for name, key in cells.items()})
         for one in summary:
             if integer_of(one, "TestID") == integer_of(test, "TestID"):

@@ -9,12 +9,9 @@ from analysis.readers.text import is_number
 
 _ENTRY = r":::MLLOG (?P<entry>\{.*\})[ \t]*$"
 _FACTS = {
-    "submission_benchmark": "benchmark",
-    "global_batch_size": "batch",
-    "submission_division": "division",
-    "number_of_nodes": "nodes",
-    "number_of_ranks": "ranks",
-}
+    "submission_benchmark": "benchmark", "global_batch_size": "batch", "submission_division": "division",
+    "number_of_nodes": "nodes", "number_of_ranks": "ranks",
+}  # fmt: skip
 
 
 def _is_training(head: bytes) -> bool:

@@ -19,19 +19,8 @@ _UNITS = (
 )
 # Labels that tell meters apart; the others say the same of all or repeat these.
 _NAMES = (
-    "instance",
-    "Hostname",
-    "node",
-    "host",
-    "gpu",
-    "chip",
-    "sensor",
-    "zone",
-    "path",
-    "mode",
-    "name",
-    "id",
-)
+    "instance", "Hostname", "node", "host", "gpu", "chip", "sensor", "zone", "path", "mode", "name", "id",
+)  # fmt: skip
 
 
 def sniff(head: bytes, name: str) -> bool:
