@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pstats
+import re
 import shutil
 import subprocess
 import sys
@@ -67,6 +69,42 @@ def test_measure__plans_only_what_is_missing_whatever_is_newer(base: Path) -> No
     assert len(planned) == 29
     assert workflow.summary("c", base).splitlines()[0] == "c: 29 runs are missing, of 30 in the matrix"
     assert f"  failed attempt: {names[1]}.failed-1: exit code 5" in workflow.summary("c", base)
+
+
+def requests(said: str) -> dict[str, dict[str, str]]:
+    """Return what a dry run prints as the resources of each run, by name."""
+    found = re.findall(r"wildcards: campaign=c, run=(\S+)\n.*\n +resources: (.*)", said)
+    return {run: dict(one.split("=", 1) for one in text.split(", ")) for run, text in found}
+
+
+@pytest.mark.slow
+def test_measure__dry_run_expands_a_request_once_and_prints_each(base: Path, tmp_path: Path) -> None:
+    whole(base)
+    asked = {run.name: workflow.resources("c", run.name, base) for run in workflow.plan("c", base).runs}
+    target = ("-m", "snakemake", "-n", "--profile", "slurm", "measure", "--config", "measure=c")
+
+    def printed(*command: str) -> str:
+        line = [sys.executable, *command]
+        done = subprocess.run(line, cwd=base, capture_output=True, text=True, timeout=120, check=True)
+        said = done.stdout + done.stderr
+        assert requests(said).keys() == asked.keys()
+        return said
+
+    said = printed("-m", "cProfile", "-o", str(tmp_path / "calls"), *target)
+    for run, shown in requests(said).items():
+        assert shown | {name: str(value) for name, value in asked[run].items()} == shown
+        assert shown["disk_mb"] == "1000"
+    stats = pstats.Stats(str(tmp_path / "calls")).get_stats_profile().func_profiles
+    calls = {name: int(str(one.ncalls).split("/")[0]) for name, one in stats.items()}
+    alike = len({tuple(one.values()) for one in asked.values()})
+    assert calls["expand_resources"] == alike + 1 < len(asked)  # one more for the target
+    assert "analysis.measure.launch" not in said
+    assert calls.get("format_wildcards", 0) < len(asked)
+    # What an option says of each run is worked out for each, and commands that are asked for are printed.
+    said = printed(*target, "-p", "--set-resources", "run:runtime=len(wildcards.run)")
+    for run, shown in requests(said).items():
+        assert shown["runtime"] == str(len(run))
+        assert f"python -m analysis.measure.launch c {run} > results/logs/run/c/{run}.log 2>&1" in said
 
 
 @pytest.mark.slow

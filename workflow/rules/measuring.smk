@@ -54,6 +54,13 @@ def runs_to_measure(wildcards):
     workflow.execution_settings.keep_incomplete = True
     # Snakemake's lock survives a killed Snakemake; the campaign's own lock does not.
     workflow.persistence.lock = contextlib.nullcontext
+    if workflow.dryrun:
+        campaigns.quicken(
+            workflow.get_rule("run"),
+            MEASURED,
+            BASE,
+            printed=workflow.output_settings.printshellcmds,
+        )
     try:
         runs = campaigns.missing(MEASURED, BASE)
         there = resume.adopted(MEASURED, BASE)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
@@ -173,6 +174,26 @@ def common(campaign: str, base: Path) -> dict[str, str | int]:
     if plan(campaign, base).declared.launch.runs_per_job > 1:
         asked = [{name: value for name, value in one.items() if name != "runtime"} for one in asked]
     return {name: value for name, value in asked[0].items() if all(one[name] == value for one in asked)}
+
+
+def quicken(rule: Any, campaign: str, base: Path, *, printed: bool) -> None:
+    """Leave out of a dry run what nobody sees: it prints the same in half the time.
+
+    Runs that ask for the same share one expansion of their resources, unless an option gives one an
+    expression; commands are made if they are `printed`.
+    """
+    rule.shellcmd = rule.shellcmd if printed else ""
+    if any(one.is_evaluable() and one.raw not in (None, "system_tmpdir") for one in rule.resources.values()):
+        return
+    expand, kept = rule.expand_resources, dict[Any, Any]()
+
+    def shared(wildcards: Mapping[str, str], *arguments: Any, **options: Any) -> Any:
+        asked = tuple(resources(campaign, wildcards["run"], base).values())
+        if asked not in kept:
+            kept[asked] = expand(wildcards, *arguments, **options)
+        return kept[asked]
+
+    rule.expand_resources = shared
 
 
 def builds(campaign: str, base: Path) -> bool:
