@@ -27,9 +27,9 @@ KNOWN_CIRCLES: set[frozenset[str]] = set()
 KNOWN_LONG: set[str] = set()
 # Public classes that two rooms call alike.
 KNOWN_NAMESAKES: set[str] = set()
-# Modules that list five factors or more, apart from the table itself.
+# Modules that list five factors or more, apart from the table itself; the search lists topics with their words.
 KNOWN_LISTS: set[str] = {
-    "importing.scheduler", "measure.job",
+    "importing.scheduler", "measure.job", "site.search",
 }  # fmt: skip
 MOST_ARROWS = 69  # imports between rooms
 SHORT, MOST_SHORT = 60, 2  # lines; modules below that, formats aside

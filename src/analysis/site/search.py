@@ -43,6 +43,29 @@ _GAPS = (
     ("training of neural networks", "pytorch tensorflow neural", "ai ml training learning"),
     ("virtual machines against bare metal", "hypervisor virtualisation virtualization", "vm bare metal"),
 )
+# What the field calls the topics of pages, beside the words that their titles and texts have.
+_FIELD = {
+    "interconnect": "network card; wire speed; bandwidth-bound",
+    "scaling": "speedup; saturates; saturation; flattens; Amdahl; strong scaling; diminishing returns; sweet spot",
+    "links": "ping-pong; pingpong; osu_latency; osu_bw; microbenchmark; point to point; half round trip",
+    "problem size": "domain size; working set; cells; grid points; cache",
+    "run duration": "short run; long run; wall time; warm-up",
+    "compiler flags": "-O2; -O3; -Ofast; march=native; gcc; icc; vectorisation; compile options",
+    "MPI library": "MPI stack; MPI vendor; MPICH; MVAPICH; HPC-X",
+    "MPI calls": "hot spot; blocking; MPI_Wait; MPI_Waitall; MPI_Recv; MPI_Barrier; communication overhead",
+    "profilers": "instrumentation; perturbation; intrusive; tracing; IPM; mpiP",
+    "message sizes": "halo exchange; small messages; large messages; who talks to whom; which rank; alltoall; neighbours",
+    "memory": "RAM; resident set; RSS; high-water mark; peak memory; per rank; per process; per core",
+    "placement": "pinning; binding; affinity; NUMA; sockets; half-filled; undersubscribed; cores",
+    "compute and MPI time": "load imbalance; communication-bound; compute-bound; share of communication; waiting",
+    "in-network computing": "reduction in the switch; offload of collectives; collective offload; CORE-Direct",
+    "CPU generation": "newer processor; microarchitecture; new nodes; hardware refresh",
+    "memory modules": "DDR3; DDR4; DIMM; RDIMM; memory bandwidth; memory channels; memory speed",
+    "MPI tuning": "eager; rendezvous; threshold; environment variables; UCX; hcoll; tuned; tuning; parameters",
+    "CPU frequency": "turbo; DVFS; P-state; governor; clock speed; downclocking",
+    "energy and cost": "Green500; operating cost; energy efficiency",
+    "data volume": "bytes sent; traffic; communication volume",
+}
 # A page that says how to do something is sought more often than one that explains or lists it.
 _KINDS = {"Explanation": 0.9, "Reference": 0.8}
 # What was measured of Benchbook itself, and what is listed by itself, is sought least.
@@ -71,10 +94,7 @@ def index(
     """
     groups = {page.name: group.name for group in menu for page in group.pages}
     entries = [_claim(row, group.anchor) for group in board.groups for row in group.rows]
-    entries += [
-        _page(page, groups.get(page.name, ""), bool(PROCESSORS & set(topics.get(page.name, ()))))
-        for page in pages
-    ]
+    entries += [_page(page, groups.get(page.name, ""), topics.get(page.name, ())) for page in pages]
     entries += gaps(entries)
     entries += [_report(one) for one in reports]
     entries += [_question(one) for one in questions]
@@ -110,19 +130,20 @@ def _claim(row: ClaimRow, group: str) -> dict[str, Any]:
     }
 
 
-def _page(page: PageContent, group: str, processors: bool) -> dict[str, Any]:
+def _page(page: PageContent, group: str, topics: Sequence[str]) -> dict[str, Any]:
     classes = " ".join(EVIDENCE[one].phrase for one in page.classes)
     body = " ".join((str(page.figure), *map(str, page.body)))
+    field = [_FIELD.get(one, "") for one in topics]
     return {
         "kind": "page",
         "title": page.title,
         "url": f"{page.name}.html",
         "where": f"page · {group} · {page.evidence}",
-        "about": f"{group} {page.campaign}{' ' + page.hardware if processors else ''}",
+        "about": f"{group} {page.campaign}{' ' + page.hardware if PROCESSORS & set(topics) else ''}",
         "body": f"{page.question} {page.answer_text} {_text(page.intro)} {classes} "
         f"{page.campaign} {page.hardware} {_text(' '.join(dict.fromkeys(_CAPTIONS.findall(body))))}",
-        "terms": f"{page.terms} {_text(' '.join(_HEADINGS.findall(body)))}",
-        "also": " ".join(_ALSO.findall(page.intro)),
+        "terms": " ".join((page.terms, _text(" ".join(_HEADINGS.findall(body))), *field[1:])),
+        "also": "; ".join((*_ALSO.findall(page.intro), *field[:1])),  # its first topic is what it is about
         "boost": 1.4,
     }
 

@@ -19,6 +19,7 @@
     text
       .normalize("NFKC")
       .toLowerCase()
+      .replace(/elastic fabric adapter/g, "efa")
       .replace(/worth the (money|price|cost)s?|pay off/g, "worth it")
       .replace(/(\d)\s*%/g, "$1%")
       .replace(/(\d) (?:or|and) (?=\d+ gbit)/g, "$1gbe ")
@@ -271,7 +272,7 @@
     const asking = /^\s*(how|which|is|are|do|does|should|can)\b|\b(vs|versus|or)\b/i.test(question); // pages answer questions
     const wanted = method ? ["docs"] : asking ? ["page", "report"] : [];
     const figure = /\d/.test(question); // a claim is known by its figure; words alone ask for a page
-    const favour = ({ kind, url }) => (meaning && url.startsWith("docs/glossary") ? 5 : wanted.includes(kind) ? 1.5 : kind === "claim" && !figure ? 0.75 : 1);
+    const favour = ({ kind, url }) => (meaning && url.startsWith("docs/glossary") ? 5 : wanted.includes(kind) ? 1.5 : kind === "claim" && !figure ? 0.68 : 1);
     const scored = index.entries.map((entry) => {
       let score = 0;
       let met = 0;
