@@ -27,7 +27,7 @@ KNOWN_CIRCLES: set[frozenset[str]] = set()
 KNOWN_LONG: set[str] = set()
 # Public classes that two rooms call alike.
 KNOWN_NAMESAKES: set[str] = set()
-# Modules that list five factors or more, apart from the table itself; the search lists topics with their words.
+# Modules that list five factors or more, apart from the table itself; the search lists topics.
 KNOWN_LISTS: set[str] = {
     "importing.scheduler", "measure.job", "site.search",
 }  # fmt: skip
