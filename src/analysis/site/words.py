@@ -117,30 +117,28 @@ _OUTCOMES = {
 }
 
 # How a direction's size ends its word, and how it is said in a sentence that lists by commas.
-_SIZES = {", larger": " but larger", ", size open": " with its size open", ", smaller": " but smaller"}
+_SIZES = {
+    "": "",
+    ", larger": " but larger",
+    ", size open": " with its size open",
+    ", smaller": " but smaller",
+}
 _VERDICTS = (
     _is("holds", "✓", "stands", "holds", "hold"),
-    _is("holds in direction", "↗", "partly", "in direction"),
-    *(
-        _is(f"holds in direction{size}", "↗", "partly", f"in direction{said}")
-        for size, said in _SIZES.items()
-    ),
+    *(_is(f"holds in direction{size}", "↗", "partly", f"in direction{_SIZES[size]}") for size in _SIZES),
     _is("does not hold", "✕", "fails", "does not hold", "do not hold"),
     _is("seen at this scale", "◐", "seen", "seen"),
-    _is("seen", "↗", "seen", "seen in direction"),
     *(_is(f"seen{size}", "↗", "seen", f"seen in direction{said}") for size, said in _SIZES.items()),
     _is("not seen at this scale", "◌", "unseen", "not seen"),
     _is("an analogue shows it", "∼", "like", "shown"),
     *(
-        _is(
-            f"an analogue shows the direction{size}", "∼", "like", f"shown in direction{_SIZES.get(size, '')}"
-        )
+        _is(f"an analogue shows the direction{size}", "∼", "like", f"shown in direction{_SIZES[size]}")
         for size in _DIRECTED
     ),
     _is("an analogue does not show it", "≁", "unlike", "not shown"),
     *(_is(agrees, "◔", "seen") for _, agrees, _ in LIMITED.values()),
     *(
-        _is(directed(agrees, size), "↗", "seen", f"{directed(agrees)}{_SIZES.get(size, '')}")
+        _is(directed(agrees, size), "↗", "seen", f"{directed(agrees)}{_SIZES[size]}")
         for _, agrees, _ in LIMITED.values()
         for size in _DIRECTED
     ),
@@ -180,7 +178,7 @@ class Evidence:
 
 _TESTED = frozenset(
     {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
-    | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
+    | {f"{word}{size}" for word in ("holds in direction", "seen") for size in _SIZES}
     | {"seen at this scale", "not seen at this scale"}
     | {*AGREES, *DISAGREES, *DIRECTED}
     | {word for word in VERDICTS if word.startswith("an analogue")}
