@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from pptx.util import Inches
 from analysis.decks import charts, pptx
 from analysis.decks import points as of_slides
 from analysis.decks.slide import Deck, Slide
+from analysis.estimates.question import Question
 
 NAN = float("nan")
 LONG = "Open MPI with everything that can be said of it " * 12
@@ -208,6 +210,22 @@ def test_points__bytes_become_readable() -> None:
     assert shown.attrs["unit"] == "GB"
     np.testing.assert_allclose(shown[["median", "low"]].to_numpy(), [[1.99, 1.9]])
     assert of_slides.in_bytes(LEVELS) is LEVELS
+
+
+def test_points__two_values_of_one_measure_share_a_figure() -> None:
+    """One value alone has none, and so have two values of the same call: nothing tells them apart."""
+
+    def share(call: str, value: float) -> Any:
+        drawn = points(("", "app", value, value - 1, value + 1, 6), unit="%").assign(confidence=0.95)
+        return SimpleNamespace(points=drawn, question=Question("level", "call_share", members=(call,)))
+
+    campaign: Any = None  # no factor is needed to name the calls
+    send, receive = share("MPI_Send", 20.0), share("MPI_Recv", 10.0)
+    found = of_slides.joined([send, receive], campaign)
+    assert found is not None
+    assert dict(zip(found["x"], found["median"], strict=True)) == {"MPI_Send": 20.0, "MPI_Recv": 10.0}
+    assert of_slides.joined([send], campaign) is None
+    assert of_slides.joined([send, share("MPI_Send", 30.0)], campaign) is None
 
 
 def test_pptx__same_deck_same_bytes(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

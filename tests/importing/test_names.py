@@ -545,6 +545,15 @@ def test_import__few_numbers_of_nodes_are_no_hosts(tmp_path: Path, imported: Imp
     assert not any("node_list" in one for one in imported(tmp_path).values())
 
 
+def test_import__numbers_of_runs_on_two_nodes_are_no_hosts(tmp_path: Path, imported: Imported) -> None:
+    """Five files `…-node-11` to `-15`: each program ran on two nodes, by Flux."""
+    for node in range(11, 16):
+        (tmp_path / f"stream-1-iter-1-node-{node}.out").write_text(STREAM.format(node) + flux(2, 8))
+    found = imported(tmp_path).values()
+    assert len(found) == 5
+    assert not any("node_list" in one for one in found)
+
+
 def test_import__a_level_says_each_word_once(tmp_path: Path, imported: Imported) -> None:
     """Words of a folder come back in the names below it; a denied word is another one."""
     places = ("mpi/bt/bt_mpi_a", "mpi/bt/bt_mpi_b", "mpi/no-warm/bt_mpi_warm", "omp/bt/bt_omp_a")
