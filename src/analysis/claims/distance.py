@@ -185,12 +185,9 @@ def _farthest(found: Iterable[LevelDistance]) -> LevelDistance | None:
     if not far:
         return None
     return replace(
-        far[0],
-        wanted=_each(one.wanted for one in far),
-        found=_each(one.found for one in far),
-        why=_each((one.why for one in far), "; "),
-        effect=_each(one.effect for one in far),
-    )
+        far[0], wanted=_each(one.wanted for one in far), found=_each(one.found for one in far),
+        why=_each((one.why for one in far), "; "), effect=_each(one.effect for one in far),
+    )  # fmt: skip
 
 
 def _each(words: Iterable[str], between: str = ", ") -> str:

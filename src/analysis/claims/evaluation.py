@@ -116,12 +116,9 @@ def _looked_up(verdict: Verdict, campaign: Campaign, apart: Sequence[distance.Le
         word, reason = UNKNOWN, f"stated of {differs.factor} {differs.found} and not of {differs.wanted}"
     kinds = [kind for kind in SOURCE_KINDS for one in verdict.sources if kind.split()[0] in one["title"]]
     return replace(
-        verdict,
-        verdict=words(campaign.evidence, word, distance.LOOK_UP, [*kinds, "source"][0]),
-        reason=reason,
-        distance=distance.LOOK_UP,
-        distances=[asdict(one) for one in apart],
-    )
+        verdict, verdict=words(campaign.evidence, word, distance.LOOK_UP, [*kinds, "source"][0]),
+        reason=reason, distance=distance.LOOK_UP, distances=[asdict(one) for one in apart],
+    )  # fmt: skip
 
 
 def _with_doubts(reason: str, claim: Claim, campaign: Campaign) -> str:

@@ -46,15 +46,10 @@ def import_folder(
     _check_target(raw, declaration, base)
     applications = base / "config" / "applications"
     plan = make(
-        Path(folder),
-        name,
-        raw,
-        load_applications(applications),
-        pattern=compile_pattern(pattern) if pattern else None,
-        given=parse_settings(list(given)),
-        table=read_table(table) if table else None,
-        progress=True,
-    )
+        Path(folder), name, raw, load_applications(applications),
+        pattern=compile_pattern(pattern) if pattern else None, given=parse_settings(list(given)),
+        table=read_table(table) if table else None, progress=True,
+    )  # fmt: skip
     try:
         if as_json:
             print(json.dumps(as_object(plan), indent=1, ensure_ascii=False))

@@ -208,12 +208,9 @@ class PowerTrack:
         high = np.clip(total - rest * least, energy, most * length)
         variance = (total * np.minimum(share, 1.0 - share)) ** 2 / 3
         return Integral(
-            energy,
-            np.where(cut, low, energy),
-            np.where(cut, high, energy),
-            np.where(cut, 0.0, length),
+            energy, np.where(cut, low, energy), np.where(cut, high, energy), np.where(cut, 0.0, length),
             np.where(cut, 0.0, variance),
-        )
+        )  # fmt: skip
 
 
 def tracks(

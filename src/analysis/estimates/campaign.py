@@ -335,13 +335,9 @@ class Campaign:
         groups = {str(name): node.to_dataset() for name, node in self.tree.children.items()}
         groups["runs"] = to_dataset([runs], "runs")
         return replace(
-            self,
-            tree=xr.DataTree.from_dict(groups),
-            stand_ins=stand_ins,
-            apart={**self.apart, **view.apart},
-            views=(),
-            matched=tuple(view.cells.factors if view.cells else ()),
-        )
+            self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, apart={**self.apart, **view.apart},
+            views=(), matched=tuple(view.cells.factors if view.cells else ()),
+        )  # fmt: skip
 
     def resolve(self, factor: str, level: Level) -> list[Level]:
         """Say which of this campaign's levels stand for a level of the report, spelt as in a claim.

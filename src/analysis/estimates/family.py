@@ -59,13 +59,9 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
     low, high = (together, alone) if sign > 0 else (alone, together)
     pick = max if sign > 0 else min
     return replace(
-        chosen,
-        low=pick(one.low for one in low),
-        high=pick(one.high for one in high),
-        level=min(near + far - 1, level),
-        half_open=half_open,
-        again=partial(extreme, estimates, sign),
-    )
+        chosen, low=pick(one.low for one in low), high=pick(one.high for one in high),
+        level=min(near + far - 1, level), half_open=half_open, again=partial(extreme, estimates, sign),
+    )  # fmt: skip
 
 
 def rank(one: Estimate, sign: float) -> tuple[bool, float]:

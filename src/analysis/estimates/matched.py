@@ -87,13 +87,9 @@ def _extreme(values: Sequence[float], largest: bool, level: float = LEVEL) -> Es
     middle = stats.median(values).at(level)
     ends = (middle.low, math.inf) if largest else (-math.inf, middle.high)
     return replace(
-        middle,
-        value=max(values) if largest else min(values),
-        low=ends[0],
-        high=ends[1],
-        half_open=middle.bounded,
-        again=partial(_extreme, values, largest),
-    )
+        middle, value=max(values) if largest else min(values), low=ends[0], high=ends[1],
+        half_open=middle.bounded, again=partial(_extreme, values, largest),
+    )  # fmt: skip
 
 
 def _equivalence(ratios: Sequence[float], margin: float) -> Equivalence:

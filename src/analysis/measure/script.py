@@ -169,14 +169,9 @@ def render(allocation: Allocation, launch: Launch, meters: Path | None = None) -
         # A job that is ended has seconds left for its record.
         stop = f"{sampler} stop 1/power.csv --jobs {folders} ${{killed:+--patience 3}} || true"
     return fill(
-        TEMPLATE,
-        sampler_start=start,
-        sampler_stop=stop,
-        modules=modules,
-        environment="\n".join(exports),
-        python=quote(sys.executable),
-        jobs="\n".join(jobs),
-    )
+        TEMPLATE, sampler_start=start, sampler_stop=stop, modules=modules, environment="\n".join(exports),
+        python=quote(sys.executable), jobs="\n".join(jobs),
+    )  # fmt: skip
 
 
 def _variable(name: str) -> str:

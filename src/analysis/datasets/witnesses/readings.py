@@ -49,14 +49,9 @@ def digest(ds: xr.Dataset, source: str) -> LogDigest:
         varied = read.size >= _SERIES and np.unique(read).size >= _SERIES // 2
         series[meter] = hashlib.sha256(read.tobytes()).hexdigest() if varied else ""
     return LogDigest(
-        source,
-        str(ds.attrs.get("location", "")),
-        known.min() if known.size else nothing,
-        known.max() if known.size else nothing,
-        float(ds.attrs.get("interval", np.nan)),
-        watts,
-        series,
-    )
+        source, str(ds.attrs.get("location", "")), known.min() if known.size else nothing,
+        known.max() if known.size else nothing, float(ds.attrs.get("interval", np.nan)), watts, series,
+    )  # fmt: skip
 
 
 def figures(result: xr.Dataset) -> np.ndarray:

@@ -54,13 +54,10 @@ LEVELS = {
 }
 # What a figure says of the evidence that it was drawn from.
 _NOTES = {
-    "measured": "measured",
-    "published": "published numbers",
-    "reported": "the report's own numbers",
-    "simulated": "simulated",
-    "modelled": "modelled",
+    "measured": "measured", "published": "published numbers", "reported": "the report's own numbers",
+    "simulated": "simulated", "modelled": "modelled",
     "synthetic": "synthetic: a test of the pipeline, no evidence",
-}
+}  # fmt: skip
 
 
 def refused(found: str, remedy: str) -> BenchbookError:
@@ -126,39 +123,16 @@ def whiskers(
 
 def use_style() -> None:
     """Set seaborn's and matplotlib's style for every figure that follows."""
-    sns.set_theme(
-        context="notebook",
-        style="ticks",
-        palette=list(HUES.values()),
-        rc={
-            "font.family": "DejaVu Sans",  # comes with matplotlib: the layout is the same everywhere
-            "font.size": 10.5,
-            "axes.labelsize": 10.5,
-            "axes.titlesize": 11.5,
-            "xtick.labelsize": 10,
-            "ytick.labelsize": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": GREY,
-            "axes.labelcolor": INK,
-            "axes.linewidth": 0.9,
-            "axes.grid": True,
-            "axes.grid.axis": "y",
-            "axes.axisbelow": True,
-            "grid.color": LINE,
-            "grid.linewidth": 0.8,
-            "text.color": INK,
-            "xtick.color": GREY,
-            "ytick.color": GREY,
-            "xtick.labelcolor": INK,
-            "ytick.labelcolor": INK,
-            "figure.facecolor": PAPER,
-            "axes.facecolor": "none",
-            "lines.linewidth": 1.8,
-            "svg.fonttype": "none",
-            "hatch.linewidth": 0.8,
-        },
-    )
+    sns.set_theme(context="notebook", style="ticks", palette=list(HUES.values()), rc={
+        "font.family": "DejaVu Sans",  # comes with matplotlib: the layout is the same everywhere
+        "font.size": 10.5, "axes.labelsize": 10.5, "axes.titlesize": 11.5, "xtick.labelsize": 10,
+        "ytick.labelsize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY,
+        "axes.labelcolor": INK, "axes.linewidth": 0.9, "axes.grid": True, "axes.grid.axis": "y",
+        "axes.axisbelow": True, "grid.color": LINE, "grid.linewidth": 0.8, "text.color": INK,
+        "xtick.color": GREY, "ytick.color": GREY, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
+        "figure.facecolor": PAPER, "axes.facecolor": "none", "lines.linewidth": 1.8, "svg.fonttype": "none",
+        "hatch.linewidth": 0.8,
+    })  # fmt: skip
 
 
 def hue_names(levels: Sequence[str]) -> dict[str, str]:
