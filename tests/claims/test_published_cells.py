@@ -23,6 +23,7 @@ TABLES = {
     "published-lsdyna": "runs.csv",
     "published-lammps": "runs.csv",
     "published-lammps-hdr": "runs.csv",
+    "published-gromacs-efa": "runs.csv",
     "published-ethernet": "runs.csv",
     "published-spec2006": "results.csv",
     "published-roce": "runs.csv",
@@ -66,7 +67,7 @@ def middles(name: str, value: str, *by: str) -> dict[tuple[str, ...], float]:
 
 
 def test_published__a_full_word_needs_links_in_turn(told: Found) -> None:
-    assert len(told) == 70
+    assert len(told) == 73
     # No source shows that both links ran in turn where all its comparisons agree.
     words = {one.verdict for one in told.values()}
     assert words == {
@@ -226,6 +227,18 @@ def test_reductions__one_run_with_the_switches_and_one_without(told: Found) -> N
     assert one.estimate == pytest.approx(100 * (14.9 / 12.03 - 1))
     # The table's other sizes are of the same two runs, so they are no further cells.
     assert (one.n, one.low, one.verdict) == (1, None, "cannot tell")
+
+
+def test_gromacs__efa_is_ahead_in_six_of_six_pairs(told: Found) -> None:
+    time = middles("published-gromacs-efa", "elapsed", "interconnect", "case", "nodes")
+    leads = sorted(time["Ethernet (TCP)", *key] / time["EFA", *key] for link, *key in time if link == "EFA")
+    # The source's own quotients, to two decimals: 1.12, 1.07, 1.14 on 2 nodes and 1.29, 1.28, 1.34 on 4.
+    assert leads == pytest.approx([1.07, 1.12, 1.14, 1.28, 1.29, 1.34], abs=0.011)
+    for claim in ("hpcg2014-ic-advantage-beyond-1-node", "lsdyna2009-ic-ib-faster-means-more-jobs"):
+        one = told["published-gromacs-efa", claim]
+        assert (one.estimate, one.low, one.high) == pytest.approx((median(leads), leads[0], leads[5]))
+        assert (one.n, one.distance) == (6, "analogue")
+        assert one.verdict == "agrees, order of runs not known"
 
 
 def test_charm__layers_under_namd(told: Found) -> None:

@@ -149,7 +149,7 @@ class TestVerdicts:
         promised |= {"estimate", "low", "high", "expected", "unit", "n"}
         assert all(promised <= set(record) for record in records)
         found = {record["claim"]: record for record in records}
-        assert found["hpcg2014-cc-2pct"]["verdict"] == "an analogue does not show it"
+        assert found["hpcg2014-cc-2pct"]["verdict"] == "cannot tell"
         assert found["hpcg2014-size-135pct-over-104"]["verdict"] == "seen, size open"
         assert found["hpcg2014-mpi-comparable"]["verdict"] == "cannot tell"
 

@@ -159,8 +159,9 @@ def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
 def way(claim: Claim, finding: Finding, word: str) -> str:
     """Say on which side of the claim a word puts the value, ``smaller`` or ``larger``; empty if on none.
 
-    An effect that goes the other way is on none: no substitute that weakens it turns it round. A value that
-    agrees with one bound alone is beyond it, unless the bound is no effect.
+    An effect that goes the other way is on neither: no substitute that weakens it turns it round, but one
+    whose effect is ``either`` can. A value that agrees with one bound alone is beyond it, unless the bound is
+    no effect.
     """
     for size in RULED_OUT:
         if word.endswith(size):
@@ -175,7 +176,7 @@ def way(claim: Claim, finding: Finding, word: str) -> str:
     if word not in (FAILS, *_AGAINST):
         return ""
     if neutral is not None:
-        return "smaller" if estimate.low <= neutral <= estimate.high else ""
+        return "smaller" if estimate.low <= neutral <= estimate.high else "go the other way"
     return "smaller" if estimate.high < low else "larger" if estimate.low > high else ""
 
 
