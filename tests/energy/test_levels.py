@@ -53,6 +53,7 @@ def test_levels__each_aspect_has_its_own_and_what_nobody_declared_has_none():
     assert found[2].startswith("81 powers in the core phase")  # 10 s, 11 s … 90 s
     assert found[3].startswith("1000 W, 20 readings of each meter")  # -10 … -1 and 101 … 110, two meters
     assert found[6] == "not declared (rack outlet)"
+    assert found[7] == "limit of error 2 %"
 
 
 @pytest.mark.parametrize(

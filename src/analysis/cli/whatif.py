@@ -111,7 +111,7 @@ def _as_table(reports: list[dict[str, Any]]) -> str:
     cautions: dict[str, list[str]] = {}
     for one in reports:
         for text in one["cautions"]:
-            cautions.setdefault(text, []).append(_place(one))
+            cautions.setdefault(text, []).append(_place(one["on"]))
     told = [f"caution   {text}: {', '.join(places)}" for text, places in cautions.items()]
     unit = next(
         (f"cost in the unit of the price, {one['cost']['unit']}" for one in reports if "cost" in one), ""
@@ -126,8 +126,7 @@ def _range(one: dict[str, float], unit: str, *, headline: bool) -> str:
     return f"{middle}{unit} ({low} to {high})" if headline else f"{low} to {high}{unit}"
 
 
-def _place(report: dict[str, Any]) -> str:
-    on = report["on"]
+def _place(on: dict[str, Any]) -> str:
     return _nodes(on["nodes"]) + (f" over {on['link']}" if on["link"] else "")
 
 
@@ -266,19 +265,14 @@ def _as_text(report: dict[str, Any]) -> str:
     def spelt(name: str, unit: str) -> str:
         return _range(report[name], unit, headline=report["headline"])
 
-    def placed(one: dict[str, Any]) -> str:
-        return f"{one['ranks']} ranks on {_nodes(one['nodes'])}" + (
-            f" over {one['link']}" if one["link"] else ""
-        )
-
-    was, title = report["profiled"], f" ({report['title']})" if report["title"] else ""
+    was, on, title = report["profiled"], report["on"], f" ({report['title']})" if report["title"] else ""
     return "\n".join(
         (
             f"{report['kind']}: bands over {2 * model.DRAWS} draws, widened "
             f"{significant(1 + report['widened_by'], 3)}-fold both ways",
-            f"profiled  {placed(was)}: {significant(was['seconds'], 3)} s, "
+            f"profiled  {was['ranks']} ranks on {_place(was)}: {significant(was['seconds'], 3)} s, "
             f"{significant(was['computing'], 3)} s computing, {significant(was['mpi'], 3)} s in MPI",
-            f"forecast  {placed(report['on'])}{title}:",
+            f"forecast  {on['ranks']} ranks on {_place(on)}{title}:",
             f"          {spelt('seconds', ' s')}, {spelt('speedup', ' times as fast')}",
             f"messages  {spelt('messages', ' s')} by the model, "
             f"{spelt('messages_as_profiled', ' s')} as profiled",

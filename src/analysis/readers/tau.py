@@ -187,7 +187,7 @@ def _timers(lines: list[bytes], announced: int, faults: Faults) -> list[tuple[in
 
 
 def _check_events(lines: list[bytes], at: int, faults: Faults) -> None:
-    """Check that all rows of events are there, which are not _read_thread: TAU has no sizes by call."""
+    """Check that all rows of events are there, which are not read: TAU has no sizes by call."""
     announced = re.match(rb"(\d{1,9}) userevents", lines[0]) if lines else None
     if lines and (announced is None or len(lines) < 2 + int(announced[1])):
         faults.damage(at, f"{len(lines)} lines of events, not as many as announced", _CUT)
@@ -300,8 +300,6 @@ class _Reader:
 
 def _read_merged(data: bytes, source: str) -> xr.Dataset:
     """Read the profiles of all ranks; a rank's is that of its thread 0."""
-    if not _is_merged(data[:256]):
-        raise ReadError.at(source, 0, "no <profile_xml>", "give tauprofile.xml")
     faults = Faults(source)
     reader = _Reader(faults)
     lines = data.replace(b"\r\n", b"\n").decode("utf-8", "replace").split("\n")
