@@ -261,7 +261,9 @@ def test_report__a_topic_that_looks_misspelt_is_refused(place: Path) -> None:
     path = place / "config/claims/house.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("topic: placement", "topic: placment", 1), encoding="utf-8")
-    with pytest.raises(ConfigError, match="topic 'placment' is used once; is 'placement' meant"):
+    with pytest.raises(
+        ConfigError, match=r"^config/claims/house\.yaml: topic 'placment' is used once; is 'placement' meant"
+    ):
         load_report(project.claims("house", place))
 
 

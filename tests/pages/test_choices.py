@@ -15,7 +15,7 @@ from analysis.estimates import selection, tables
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import holdings
 from analysis.pages.links import _named, _shown, _title
-from analysis.pages.notebook import answer
+from analysis.pages.notebook import Caveat, answer
 from analysis.schema.factors import FACTORS
 
 from .test_pages import campaign, profiled, runs, two_links
@@ -229,6 +229,9 @@ def test_answer__a_long_one_begins_with_its_first_sentences_and_lists_the_others
     many = answer(*(f"{name} {'is long ' * 35}." for name in "abcdef")).data
     head, count, *rows = [line for line in many.splitlines() if line]
     assert (head[:1], count, [row[:3] for row in rows]) == ("A", "4 more:", ["- C", "- D", "- E", "- F"])
+    told = [*(f"{name} {'is long ' * 35}." for name in "abcde"), Caveat("6 runs are left out.")]
+    assert answer(*told).data.splitlines()[0].endswith("6 runs are left out.")  # nothing folds it
+    assert "\n3 more:" in answer(*told).data
 
 
 def test_drawing__words_stand_at_one_place_in_both_panels() -> None:

@@ -51,6 +51,26 @@ def test_verify__writes_a_manifest_and_agrees_with_it(
     assert run(capsys, "x") == (0, ["x: 3 files, 1 run, 0 faults, 0 notes"], [])
 
 
+@pytest.mark.parametrize(("repeated", "lines"), [(3, 3), (5, 1)])
+def test_verify__more_than_three_notes_that_are_alike_are_one_line(
+    project: Path, capsys: pytest.CaptureFixture[str], repeated: int, lines: int
+) -> None:
+    runs = project / "data/raw/x/runs"
+    record = json.loads((runs / "001/run.json").read_text())
+    for number in range(2, 2 + repeated):
+        shutil.copytree(runs / "001", runs / f"r{number}")
+        times = {key: record[key] + 1000 * number for key in ("start", "end")}
+        changed = {"run": f"r{number}", "job_id": f"{70000 + number}", **times}
+        (runs / f"r{number}/run.json").write_text(json.dumps(record | changed))
+    run(capsys, "--write", "x")
+    noted = json.loads("".join(run(capsys, "--json", "x")[1]))[0]["notes"]
+    err = run(capsys, "x")[2]
+    alike = [line for line in err if "both count" in line]
+    assert len([one for one in noted if "both count" in one["remedy"]]) == repeated
+    assert len(alike) == lines
+    assert ("(4 more like this: --json lists them)" in alike[0]) == (lines == 1)
+
+
 def test_verify__one_line_a_fault_and_status_1(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "--write", "x")
     folder = project / "data/raw/x"

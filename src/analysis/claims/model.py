@@ -14,6 +14,7 @@ from analysis.base import models
 from analysis.base.errors import ConfigError
 from analysis.base.models import Maybe, Model
 from analysis.base.words import meant
+from analysis.base.yaml import from_here
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.question import Comparison, LevelOfReport, Question, Tariff
 from analysis.schema.factors import TABLE, FactorName
@@ -350,7 +351,9 @@ def load_report(path: Path) -> Report:
     for claim in claims:
         for name in claim.ids:
             if name in seen:
-                raise ConfigError.at(str(path), 0, f"id {name!r} is used twice", "an id belongs to one claim")
+                raise ConfigError.at(
+                    from_here(path), 0, f"id {name!r} is used twice", "an id belongs to one claim"
+                )
             seen.add(name)
         _check(claim, path)
     _check_topics(claims, path)
@@ -367,7 +370,7 @@ def _check_topics(claims: Sequence[Claim], path: Path) -> None:
     for topic, count in counts.items():
         if count == 1 and topic not in common and (asked := meant(topic, common, 0.85)):
             what = f"topic {topic!r} is used once"
-            raise ConfigError.at(str(path), 0, what, f"{asked} or name it less alike")
+            raise ConfigError.at(from_here(path), 0, what, f"{asked} or name it less alike")
 
 
 def _check(claim: Claim, path: Path) -> None:
@@ -377,8 +380,8 @@ def _check(claim: Claim, path: Path) -> None:
     if asked.variable not in known:
         what = f"claim {claim.id!r}: {asked.variable!r} is no measure"
         remedy = meant(asked.variable, known) or f"take one of {', '.join(sorted(known))}"
-        raise ConfigError.at(str(path), 0, what, remedy)
+        raise ConfigError.at(from_here(path), 0, what, remedy)
     ratio = asked.quantity in ("speedup", "gain", "reduction")
     if asked.aggregate == "mean" and (not ratio or MEASURES[asked.variable].higher_is_better):
         what = f"claim {claim.id!r} takes the mean of {asked.variable} for a {asked.quantity}"
-        raise ConfigError.at(str(path), 0, what, "only costs have a mean: take times or energies")
+        raise ConfigError.at(from_here(path), 0, what, "only costs have a mean: take times or energies")

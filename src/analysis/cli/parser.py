@@ -19,6 +19,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, examples: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
+        self.allow_abbrev = False  # a misspelt --writ must not write
         lines = "".join(f"\n  benchbook {line}" for line in examples.splitlines())
         self.epilog = lines and f"examples:{lines}"
         self.formatter_class = argparse.RawDescriptionHelpFormatter

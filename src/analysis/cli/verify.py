@@ -1,6 +1,7 @@
 """``benchbook verify`` and ``export``: check a raw campaign; write it as an RO-Crate."""
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -35,13 +36,24 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool, as_json: bool 
         lists = {"faults": [asdict(one) for one in faults], "notes": [asdict(one) for one in notes]}
         verified.append({"campaign": name, "files": files, "runs": runs, **lists})
         if not as_json:
-            for fault in (*faults, *notes):
-                print(fault, file=sys.stderr)
+            print(*(*faults, *_grouped(notes)), sep="\n", end="\n" * bool(faults or notes), file=sys.stderr)
             counts = ((files, "file"), (runs, "run"), (len(faults), "fault"), (len(notes), "note"))
             print(f"{name}: " + ", ".join(counted(count, what) for count, what in counts))
     if as_json:
         print(json.dumps(verified, indent=1, ensure_ascii=False))
     return BAD_INPUT if any(one["faults"] for one in verified) else FINE
+
+
+def _grouped(notes: Sequence[Fault]) -> list[str]:
+    """Write notes: of more than three that differ only in words with digits, such as runs, the first."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        alike.setdefault(re.sub(r"\S*\d\S*", "0", f"{note.found}; {note.remedy}"), []).append(str(note))
+    lines: list[str] = []
+    for found in alike.values():
+        more = f" ({len(found) - 1} more like this: --json lists them)"
+        lines += found if len(found) <= 3 else [found[0] + more]
+    return lines
 
 
 def _checked(name: str, folder: Path, label: str) -> tuple[int, int, list[Fault], list[Fault]]:

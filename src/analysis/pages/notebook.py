@@ -3,6 +3,7 @@
 import html
 import itertools
 import math
+import operator
 import os
 import re
 import sys
@@ -65,7 +66,12 @@ class Book:
         where = f" ({', '.join(level_name(along, one) for one in levels)})" if levels else ""
         runs = counted(sum(len(one.runs) for one in cells), "run")
         why = f"benchbook findings {self.campaign.name} says why"
-        return f"{runs} of {counted(len(cells), 'setting')}{where} may be no repeats and are left out; {why}."
+        settings = counted(len(cells), "setting")
+        return Caveat(f"{runs} of {settings}{where} may be no repeats and are left out; {why}.")
+
+
+class Caveat(str):
+    """A sentence that an answer never folds away."""
 
 
 # A number with its sign, unit and interval, or nothing.
@@ -246,12 +252,16 @@ _LONG, _SHOWN = 800, 600  # characters of a long answer, and of what comes befor
 def answer(*sentences: str) -> Markdown:
     """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it.
 
-    A long answer of many sentences begins with the first two of them or more; the others follow as a list.
+    A long answer of many sentences begins with the first two of them or more, and each `Caveat`; the others
+    follow as a list, which a page folds.
     """
-    told = [capitalised(re.sub(r"([*`<\[])", r"\\\1", one)) for one in sentences if one]
+    said = [one for one in sentences if one]
+    told = [capitalised(re.sub(r"([*`<\[])", r"\\\1", one)) for one in said]
     lengths = list(itertools.accumulate(map(len, told)))
     if len(told) <= 3 or lengths[-1] <= _LONG:
         return Markdown(" ".join(told))
     first = max(sum(length <= _SHOWN for length in lengths), 2)  # the first one may be a count alone
-    rest = "\n".join(f"- {one}" for one in told[first:])
-    return Markdown(f"{' '.join(told[:first])}\n\n{len(told) - first} more:\n\n{rest}")
+    seen = [i < first or isinstance(one, Caveat) for i, one in enumerate(said)]
+    rest = [f"- {one}" for one in itertools.compress(told, map(operator.not_, seen))]
+    more = f"\n\n{len(rest)} more:\n\n" + "\n".join(rest) if rest else ""
+    return Markdown(" ".join(itertools.compress(told, seen)) + more)
