@@ -13,7 +13,8 @@ import pytest
 from analysis import cli
 from analysis.base import models, project
 from analysis.claims.model import load_report
-from analysis.cli import verdicts
+from analysis.cli import trial, verdicts
+from analysis.measure import nodes
 from analysis.schema.campaigns import CampaignFile
 from tests.site import mock
 
@@ -269,6 +270,22 @@ def test_what_writes_files__needs_a_project_in_the_working_folder(
     assert capsys.readouterr().err == f"{tmp_path}: no config/config.yaml here or above; {remedy}\n"
     assert list(tmp_path.iterdir()) == []
     assert not (ROOT / "config/campaigns/mine.yaml").exists()
+
+
+def test_new_campaign__tries_what_it_has_written_and_nothing_else(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+    monkeypatch.setattr(trial, "try_campaign", lambda name: tried.append(name) or 7)
+    monkeypatch.setattr(nodes, "here", lambda: nodes.Kind(1, 1, 1, 1, 1000, slurm=False))
+    assert cli.main(["new-campaign", "mine", "--yes", "--try"]) == 7
+    assert tried == ["mine"]
+    assert (elsewhere / "config/campaigns/mine.yaml").is_file()
+    assert cli.main(["new-campaign", "mine", "--yes", "--try"]) == 1  # it is there
+    assert cli.main(["new-campaign", "other", "--by-hand", "--try"]) == 2
+    assert "--try measures a run" in capsys.readouterr().err
+    assert tried == ["mine"]
+    assert not (elsewhere / "config/campaigns/other.yaml").exists()
 
 
 @pytest.mark.parametrize("name", ["../evil", "a b", "", "-x", "."])

@@ -216,9 +216,7 @@ def test_debian__try_proves_a_run_of_the_preset(
     ]
     variables = [f"--env={one}" for one in known.variables]
     flags = [*size, *variables, f"--application={known.application}", given]
-    small.run([*command, *flags], cwd=project)
-    words = [sys.executable, "-m", "analysis.cli", "try", "x"]
-    done = small.run(words, cwd=project, check=False, timeout=500)
+    done = small.run([*command, *flags, "--try"], cwd=project, check=False, timeout=500)
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
     assert lines["job"].startswith("proved: "), done.stdout + done.stderr
     assert lines["binding"].startswith(f"proved: {known.nodes * known.ranks} ranks"), done.stdout

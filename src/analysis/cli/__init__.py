@@ -235,6 +235,7 @@ def _new_campaign(command: Any) -> None:
     add("name", metavar="NAME")
     add("--by-hand", dest="manual", action="store_true", help="its runs were measured by other means")
     add("--yes", action="store_true", help="do not ask; use defaults for what no flag gives")
+    add("--try", dest="trying", action="store_true", help="then measure one run, as benchbook try does")
     what = "with --to-tell: the campaign in which causes changed together"
     add("--from", dest="source", default="", metavar="CAMPAIGN", help=what).completer = _names_of("campaigns")
     what = "the fewest runs that show which of these causes it is, in mixed order"

@@ -40,7 +40,21 @@ def new_project(folder: str) -> int:
     return FINE
 
 
-def new_campaign(
+def new_campaign(name: str, *, trying: bool, **flags: Any) -> int:
+    """Write a campaign's files; with `trying`, measure its cheapest run too, as ``benchbook try`` does."""
+    if trying and flags["manual"]:
+        print("benchbook new-campaign: --try measures a run; give no --by-hand with it", file=sys.stderr)
+        return WRONG_USAGE
+    status = _new(name, **flags)
+    if not trying or status != FINE:
+        return status
+    from analysis.cli.trial import try_campaign  # it brings the workflow, which no other use here needs
+
+    sys.stdout.flush()
+    return try_campaign(name)
+
+
+def _new(
     name: str,
     *,
     manual: bool,
