@@ -70,7 +70,7 @@ def test_signal__is_that_of_a_limit_only_if_slurm_says_so(
 ) -> None:
     squeue(tmp_path, monkeypatch, answer)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert causes.of_end("TERM") == f"TERM ({why})"
+    assert causes.of_end("TERM", tmp_path / "none") == f"TERM ({why})"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,24 @@ def test_end__without_a_signal_is_slurms_if_the_job_is_over(
 ) -> None:
     squeue(tmp_path, monkeypatch, answer)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert causes.of_end("") == ended
+    assert causes.of_end("", tmp_path / "none") == ended
+
+
+@pytest.mark.parametrize("signal", ["TERM", ""])
+def test_end__is_a_limit_by_the_log_of_the_job_while_no_controller_answers(
+    signal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller was killed within the two seconds after the limit: "cancelled, or out of time"."""
+    squeue(tmp_path, monkeypatch, "")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    log = tmp_path / "7.log"
+    # As Slurm 22.05 writes it.
+    log.write_text("slurmstepd-n3: error: *** JOB 7 ON n3 CANCELLED AT 2026-12-01T14:05:36 DUE TO TIME LIMIT ***\n")
+    assert causes.of_end(signal, log) == f"{signal or 'Slurm'} (its limit of time was over)"
+    log.write_text("slurmstepd-n3: error: *** JOB 7 ON n3 CANCELLED AT 2026-12-01T14:05:36 ***\n")
+    assert "limit of time was over" not in causes.of_end(signal, log)
+    log.write_text("the program: DUE TO TIME LIMIT\n")
+    assert "limit of time was over" not in causes.of_end(signal, log)
 
 
 def test_over__is_the_end_by_slurm_on_the_clock_of_the_node(

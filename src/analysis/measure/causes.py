@@ -56,15 +56,18 @@ def _printed(job: Path) -> str:
     return ""
 
 
-def of_end(signal: str) -> str:
+def of_end(signal: str, log: Path) -> str:
     """Say what ended this job from without, and what Slurm knows of it; empty if nothing did.
 
+    In the job's `log` the node itself names a limit, also while no controller answers.
     `signal` is what the job's shell got, or empty. An mpirun whose daemons Slurm has ended can be gone before
     the shell gets a signal at all: a job that is over for Slurm while this process of it records was ended.
     Slurm sends the same signal at a limit and by a hand.
     """
     said = _asked("%T %r")
     state, _, reason = said.partition(" ")
+    if "DUE TO TIME LIMIT" in _told(log):
+        return f"{signal or 'Slurm'} (its limit of time was over)"
     if not signal and (state not in _OVER | _QUEUED or (state == "COMPLETING" and reason in _BY_ITSELF)):
         return ""
     if "TimeLimit" in said or "TIMEOUT" in said:
@@ -109,8 +112,12 @@ def over(own: str) -> float | None:
 
 def logged(log: Path) -> str:
     """Say that a job's log has Slurm's word that the kernel ended a program for memory, or nothing."""
-    told = [line for line in _text(log).splitlines() if line.startswith("slurmstepd")]
-    return ": out of memory, by the log of its job" * bool(_CAUSES["out of memory"].search("\n".join(told)))
+    return ": out of memory, by the log of its job" * bool(_CAUSES["out of memory"].search(_told(log)))
+
+
+def _told(log: Path) -> str:
+    """Return the lines of a job's log that Slurm itself has written."""
+    return "\n".join(line for line in _text(log).splitlines() if line.startswith("slurmstepd"))
 
 
 def kills(root: Path = Path("/")) -> int | None:

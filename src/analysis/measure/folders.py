@@ -32,6 +32,11 @@ GONE = ".gone"  # the end of a note's name from when a failed attempt of its sta
 STARTED = ".started"  # a folder with a note of each job that has started, see start.sh
 
 
+def log(work: Path, job: str) -> Path:
+    """Return the log of a job of Slurm that measures a run."""
+    return work.parents[4] / LOGS / f"{work.parent.name}_{work.name}" / f"{job}.log"
+
+
 class BusyError(Exception):
     """Another job has the run, or may still have it."""
 

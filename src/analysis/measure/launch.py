@@ -187,8 +187,7 @@ def recover(work: Path) -> None:
     from analysis.measure import causes, record
 
     if job and "OUT_OF_MEMORY" not in state:  # a controller that crashed at that moment has forgotten it
-        name = f"{work.parent.name}_{work.name}"
-        why = causes.logged(work.parents[4] / folders.LOGS / name / f"{job}.log") + why
+        why = causes.logged(folders.log(work, job)) + why
     record.end(work, abandoned=f"it ended without a record{why}")
 
 
