@@ -495,6 +495,36 @@ def test_hpl_mxp__the_grid_tells_the_ranks() -> None:
     assert read("hpl_mxp", text).complete is True
 
 
+@pytest.mark.parametrize(
+    ("engine", "old", "new", "found"),
+    [
+        # 40 GPUs by one line, 4 by the next.
+        ("hpl_mxp", "= 6.2500e+04", "= 6.2500e+05", "8.5000e+04 Gflop/s and 21250.00 of each GPU"),
+        ("hpl_mxp", "= 8.5000e+04", "= 8.5000e+05", "8.5000e+05 Gflop/s and 21250.00 of each GPU"),
+        # 1300.75 MiB/s are 1363.93 MB/s; the row is within half a MiB/s of both.
+        ("ior", "Max Write: 1300.75", "Max Write: 1300.95", "1300.95 MiB/s and 1363.93 MB/s"),
+        ("lulesh", "count     =  50", "count     =  00", "is neither the elapsed time nor the grind time"),
+    ],
+)
+def test_contradiction__is_named_by_line(engine: str, old: str, new: str, found: str) -> None:
+    """A figure ten times as large was read in silence; no cycle at all was a traceback."""
+    assert TEXTS[engine].count(old) == 1
+    ds = read(engine, TEXTS[engine].replace(old, new))
+    assert ds.complete is False
+    assert any(found in one for one in ds.warnings)
+
+
+@pytest.mark.parametrize(
+    ("engine", "old", "new"),
+    [("quantum_espresso", "4m40.76s", "4m4.0.7s"), ("mlperf_inference", "\n50.00 perc", "\n5.0.0 perc")],
+)
+def test_number__with_two_points_is_none(engine: str, old: str, new: str) -> None:
+    """Each was a traceback."""
+    assert TEXTS[engine].count(old) == 1
+    after = read(engine, TEXTS[engine].replace(old, new))
+    assert after.sizes["merit"] == read(engine).sizes["merit"] - 1
+
+
 def test_openfoam__utility_ends_without_a_time() -> None:
     """decomposePar and blockMesh print no clock."""
     head, _, rest = TEXTS["openfoam"].partition("Time = 1\n")

@@ -352,6 +352,13 @@ def test_likwid__two_measurements_in_a_file_are_refused():
         readers.parse((LIKWID + LIKWID.replace("2.5 s", "5 s")).encode(), "f", start=T0)
 
 
+@pytest.mark.parametrize("time", ["1e400", "99999999999999"])
+def test_likwid__time_beyond_any_clock_is_refused(time):
+    """It was a traceback."""
+    with pytest.raises(ReadError, match="f: a time is longer than a clock can count; a number is damaged"):
+        readers.parse(LIKWID.replace("2.5 s", f"{time} s").encode(), "f", engine="likwid")
+
+
 def test_likwid__energy_without_a_run_time_is_refused():
     with pytest.raises(ReadError, match=r"^f:8: an energy without a run time"):
         readers.parse(LIKWID.replace("Runtime: 2.5 s\n", "").encode(), "f", engine="likwid")

@@ -128,6 +128,14 @@ def test_nvidia_smi_dmon__times_gpus_and_blanks() -> None:
     assert ds.power.sel(meter="1").isnull().values.tolist() == [False, True]
 
 
+def test_nvidia_smi_dmon__decimal_comma() -> None:
+    """It was a traceback."""
+    text = SMI.replace(" 140  ", "140,5 ")
+    assert text != SMI
+    ds = readers.parse(text.encode(), "f", tz="UTC")
+    assert ds.power.sel(meter="0").values.tolist() == [40.0, 140.5]
+
+
 def test_dcgmi_dmon__needs_a_start_and_counts_joules() -> None:
     start = {"start": "2026-03-01T10:00:00Z", "interval": 10.0}
     ds = readers.parse(DCGM.encode(), "f", **start)

@@ -61,7 +61,7 @@ def agree(
     """Tell whether the product of some printed numbers is `factor` times that of others, within their digits.
 
     Each may be off by its last digit, and the whole by the fraction `slack`. What is no number, or not
-    positive, cannot tell: then they agree.
+    positive, cannot tell: then they agree. With a `factor` that is not positive they do not.
     """
     texts = (*left, *right)
     values = [number(text) for text in texts]
@@ -71,7 +71,7 @@ def agree(
         math.log1p(step(text) / value) for text, value in zip(texts, values, strict=True)
     )
     logs = [math.log(value) for value in values]
-    return abs(sum(logs[: len(left)]) - sum(logs[len(left) :]) - math.log(factor)) <= room
+    return factor > 0 and abs(sum(logs[: len(left)]) - sum(logs[len(left) :]) - math.log(factor)) <= room
 
 
 class Law(NamedTuple):

@@ -32,7 +32,12 @@ def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: 
     def make(readings: Callable[[MeterLog], MeterReadings]) -> Parse:
         def parse(data: bytes | Path, source: str = "<memory>", **options: Any) -> xr.Dataset:
             log = MeterLog(data, source, options)
-            return log.dataset(readings(log), tool=tool, location=location, accuracy=accuracy, attrs=attrs)
+            try:
+                made = readings(log)
+            except OverflowError:
+                found = "a time is longer than a clock can count"
+                raise ReadError.at(source, 0, found, "a number is damaged; get the log again") from None
+            return log.dataset(made, tool=tool, location=location, accuracy=accuracy, attrs=attrs)
 
         functools.update_wrapper(parse, readings)
         del parse.__dict__["__wrapped__"]  # its signature is another

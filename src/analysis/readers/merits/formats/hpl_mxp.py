@@ -10,7 +10,7 @@ from analysis.readers.text import contains, number
 _BANNER = r"^[ \t]*HPL-(?:MxP|AI)-NVIDIA(?= +v?\d)"
 _TITLED = re.compile(rb"HPL-(?:MxP|AI)-NVIDIA +v?\d")
 
-_PAIR = r"^\s*(?:LU )?GFLOPS = *(?P<whole>[^\s,]+), +per GPU = *(?P<each>[^\s,]+)"
+_PAIR = r"^\s*(?P<lu>LU )?GFLOPS = *(?P<whole>[^\s,]+), +per GPU = *(?P<each>[^\s,]+)"
 _GRID = r"^\s*N = *(?P<N>\d+), NB = *(?P<NB>\d+), NPROW = *(?P<P>\d+), NPCOL = *(?P<Q>\d+)"
 
 
@@ -20,10 +20,14 @@ def _finish(output: Output) -> None:
     grids = [(line, int(grid["P"]) * int(grid["Q"])) for line, grid in problems]
     if len({grid.groups() for _, grid in problems}) == 1:  # else the file has no one problem
         output.facts |= problems[0][1].groupdict()
+    gpus = 0
     for line, pair in output.find(_PAIR):
         stated = [gpus for at, gpus in grids if at < line]
         ratio = number(pair["whole"]) / (number(pair["each"]) or math.nan)
-        gpus = stated[-1] if stated else round(ratio) if 0 < ratio < math.inf else 1
+        if stated:
+            gpus = stated[-1]
+        elif not (gpus and pair["lu"]):  # LU's rate is of as many as the rate above it
+            gpus = round(ratio) if 0 < ratio < math.inf else 1
         output.facts["gpus"] = str(gpus)
         found = f"{pair['whole']} Gflop/s and {pair['each']} of each GPU"
         agrees = agree((pair["whole"],), (pair["each"],), factor=max(gpus, 1), slack=1e-4)

@@ -25,6 +25,7 @@ _REPEAT = r"^{} +(?P<value>\d\S*)(?: +\S+){{7,9}} *$"
 # Since 3.3: bandwidth, transfers per second, latency, block and transfer in KiB, times in s, the repeat.
 _COLUMNS = ("bw", "iops", "latency", "block", "xfer", "open", "moved", "close", "total", "iter")
 _ROW = r"^(?P<access>write|read) +(?P<cells>\d\S*(?: +\S+){9}) *$"
+_BOTH = r"^Max (?:Write|Read): +(?P<binary>\S+) MiB/sec +\((?P<decimal>\S+) MB/sec\)"
 # How much is moved, by which interface, to one file or to many.
 _PROBLEM = ("api", "access", "xfersize", "blocksize", "aggregate_filesize")
 _HEADINGS = (
@@ -48,6 +49,9 @@ def _finish(output: Output) -> None:
                 found = f"{top.merit} is {top.value:g}, the largest row {max(mine):g}"
                 output.faults.damage(top.line, found, "one of them is damaged: get the output again")
             before = top.line
+    for line, row in output.find(_BOTH):
+        found = f"{row['binary']} MiB/s and {row['decimal']} MB/s"
+        output.verify(line, agree((row["decimal"],), (row["binary"],), factor=2**20 / 1e6), found)
 
 
 def _verify_row(output: Output, line: int, cells: Mapping[str, str]) -> None:

@@ -9,9 +9,9 @@ from analysis.readers.merits.output import Output, TextFormat, agree
 # A run's result is above `Result is`; the statistics below it have more rates and percentiles.
 _RESULT = (
     r"^(?P<name>(?:(?:Scheduled|Completed) )?(?:[Ss]amples|[Tt]okens) per second(?: \(inferred\))?"
-    r"|Samples per query|[\d.]+th percentile latency \(ns\)) *: (?P<value>\S+)$"
+    r"|Samples per query|\d+(?:\.\d+)?th percentile latency \(ns\)) *: (?P<value>\S+)$"
 )
-_PERCENTILE = r"^(?P<part>[\d.]+) percentile latency \(ns\) +: (?P<value>\S+)$"
+_PERCENTILE = r"^(?P<part>\d+(?:\.\d+)?) percentile latency \(ns\) +: (?P<value>\S+)$"
 # A run is as long as it was asked to be, in ms, so its samples follow from its rate.
 _ASKED = r'^(?:min_duration \(ms\) *: |:::MLLOG .*"key": "effective_min_duration_ms", "value": )(\d+)000\b'
 _ACCURACY = r'"key": "(?:effective|requested)_test_mode", "value": "(AccuracyOnly)"'

@@ -5,7 +5,7 @@ import re
 from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat
 
 # ``2h13m``, ``4m40.76s``, ``0.92s``: what is above a minute may come without its seconds.
-_SPAN = r"(?:(?P<d>\d+)d *)?(?:(?P<h>\d+)h *)?(?:(?P<m>\d+)m *)?(?:(?P<s>[\d.]+)s)?"
+_SPAN = r"(?:(?P<d>\d+)d *)?(?:(?P<h>\d+)h *)?(?:(?P<m>\d+)m *)?(?:(?P<s>\d+(?:\.\d*)?)s)?"
 _PROGRAM = "(?:PWSCF|CP|PHONON)"
 _CLOCK = rf"^ *{_PROGRAM} +: .*CPU(?: time,)? +(?P<wall>\d.*?) +(?:WALL|wall time)"
 _SPECIES = r"^ *Species +\d+ atoms = +(?P<atoms>\d+) mass = "

@@ -6,6 +6,7 @@ from analysis.base.errors import ReadError
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import BLANK, is_number
+from analysis.readers.text import number as to_number
 
 # Their short names: of nvidia-smi, and DCGM's of field 155; 156 is a counter in mJ.
 _POWER, _ENERGY = ("pwr", "POWER"), ("TOTEC",)
@@ -44,7 +45,7 @@ def parse(log: MeterLog) -> MeterReadings:
         if not is_number(text) and text.lower() not in BLANK:
             log.faults.damage(number, f"{text[:40]!r} is no {column}", "the line is not used")
             continue
-        value = float(text) * (1e-3 if column in _ENERGY else 1) if is_number(text) else float("nan")
+        value = to_number(text) * (1e-3 if column in _ENERGY else 1)
         day = re.sub(r"^(\d{4})/?(\d\d)/?(\d\d)$", r"\1-\2-\3", row.get("Date", ""))
         stamp = f"{day} {row.get('Time', '')}".strip() or None
         rows.add(number, row.get("gpu") or row.get("gpuIdx") or row["Entity"], value, stamp=stamp)
