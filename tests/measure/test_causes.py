@@ -107,9 +107,10 @@ def test_end__is_a_limit_by_the_log_of_the_job_while_no_controller_answers(
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     log = tmp_path / "7.log"
     # As Slurm 22.05 writes it.
-    log.write_text("slurmstepd-n3: error: *** JOB 7 ON n3 CANCELLED AT 2026-12-01T14:05:36 DUE TO TIME LIMIT ***\n")
+    told = "slurmstepd-n3: error: *** JOB 7 ON n3 CANCELLED AT 2026-12-01T14:05:36"
+    log.write_text(f"{told} DUE TO TIME LIMIT ***\n")
     assert causes.of_end(signal, log) == f"{signal or 'Slurm'} (its limit of time was over)"
-    log.write_text("slurmstepd-n3: error: *** JOB 7 ON n3 CANCELLED AT 2026-12-01T14:05:36 ***\n")
+    log.write_text(f"{told} ***\n")
     assert "limit of time was over" not in causes.of_end(signal, log)
     log.write_text("the program: DUE TO TIME LIMIT\n")
     assert "limit of time was over" not in causes.of_end(signal, log)

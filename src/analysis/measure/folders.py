@@ -32,8 +32,9 @@ GONE = ".gone"  # the end of a note's name from when a failed attempt of its sta
 STARTED = ".started"  # a folder with a note of each job that has started, see start.sh
 
 
-def log(work: Path, job: str) -> Path:
-    """Return the log of a job of Slurm that measures a run."""
+def log(work: Path, job: str = "") -> Path:
+    """Return the log of a job of Slurm that measures a run, by default of this one."""
+    job = job or os.environ.get("SLURM_JOB_ID", "")
     return work.parents[4] / LOGS / f"{work.parent.name}_{work.name}" / f"{job}.log"
 
 

@@ -257,7 +257,7 @@ def _judged(
     at = signalled or _number(_text(Path("/proc/uptime")).partition(" ")[0]) or 0.0
     failed = not (abandoned or refused) and any(one["exit_code"] != 0 for one in records.values())
     over = None if abandoned or killed or failed else causes.over(_text(work / ".shell").strip())
-    killed = causes.of_end(killed, folders.log(work, os.environ.get("SLURM_JOB_ID", ""))) if killed or failed else ""
+    killed = causes.of_end(killed, folders.log(work)) if killed or failed else ""
     for name, record in records.items():
         # What failed before the signal came has failed by itself, by the clock that nobody sets.
         began, ended = _uptimes(work / name / ".clock")
