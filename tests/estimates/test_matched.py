@@ -13,7 +13,7 @@ from analysis.estimates.campaign import unknown_factors
 from analysis.estimates.finding import UNKNOWN_ORDER, Finding
 from analysis.estimates.matched import matched
 from analysis.estimates.question import Question
-from analysis.estimates.ratios import inverse
+from analysis.estimates.ratios import inverse, side
 from analysis.estimates.stats import Estimate
 from analysis.schema.campaigns import CampaignFile
 from tests.estimates.hand import campaign, claim, repeats, verdict
@@ -167,6 +167,13 @@ def test_inverse__of_at_most_a_half_is_at_least_two() -> None:
     """An interval that is open below is open above from the other side."""
     found = inverse(Estimate(0.25, -math.inf, 0.5, 6, half_open=True))
     assert (found.value, found.low, found.high) == (4.0, 2.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"), [(1.01, 1.2, 1), (0.8, 0.99, -1), (1, 1.2, 0), (0.8, 1, 0)]
+)
+def test_side__of_an_interval_that_reaches_one_is_none(low: float, high: float, expected: int) -> None:
+    assert side(Estimate((low + high) / 2, low, high, 6)) == expected
 
 
 def test_matched__three_cells_cannot_tell(tmp_path: Path) -> None:

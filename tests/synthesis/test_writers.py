@@ -127,6 +127,14 @@ def test_writers__ipm_ranks_hand_over_what_is_declared(profile: ElementTree.Elem
     assert len({hent.attrib["call"] for hent in profile.iter("hent")}) >= 24
 
 
+def test_writers__ipm_ranks_of_a_node_have_its_memory(profile: ElementTree.Element) -> None:
+    """Twenty ranks have the 38 GB of their node; each scatters by 1 % at most."""
+    tasks = profile.findall("task")
+    assert len(tasks) == 40
+    memory = [float(perf.attrib["gbyte"]) * 2**30 for task in tasks for perf in task.iter("perf")]
+    assert memory == pytest.approx([38e9 / 20] * 40, rel=0.0101)
+
+
 def test_writers__ipm_what_is_sent_is_received(profile: ElementTree.Element) -> None:
     messages: Counter[tuple[str, int, int, int]] = Counter()
     for task in profile.findall("task"):
