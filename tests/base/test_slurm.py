@@ -201,3 +201,9 @@ def test_ended__is_asked_of_the_controller_where_the_accounting_was_purged(
     assert slurm.ended("7", {**names, "comment": "another"}) == ""
     (tmp_path / "squeue").write_text("#!/bin/sh\necho 'RUNNING|note|5f3a'\n", encoding="ascii")
     assert slurm.ended("7", names) == ""
+
+
+@pytest.mark.parametrize(("late", "expected"), [(2, [0]), (3, [0, 4])])
+def test_usual_zones__three_runs_an_hour_later_are_summer_time(late: int, expected: list[int]) -> None:
+    """Two runs by another clock are runs of another time; a quarter of an hour counts as 1."""
+    assert slurm.usual_zones([0] * 5 + [4] * late) == expected
