@@ -74,6 +74,25 @@ LAWS: dict[str, Law] = {
         lambda n, time, rate: rate * time * 1e9 / ((2 / 3 * n + 1.5) * n * n),
         5e-3,
     ),
+    "hpl_mxp": (
+        tuple(
+            rf"^ *{name}GFLOPS = {before}{_NUMBER}"
+            for name in ("", "LU ")
+            for before in (" *", ".*per GPU = *")
+        ),
+        lambda whole, each, other, part: whole * part / (each * other),
+        1e-3,
+    ),
+    "io500": (
+        tuple(rf"^\[SCORE.*{name} {_NUMBER}" for name in ("TOTAL", "Bandwidth", "IOPS")),
+        lambda score, bandwidth, rate: score**2 / (bandwidth * rate),
+        1e-4,
+    ),
+    "ior": (
+        (r"^Max Write: +" + _NUMBER, r"^Max Write: .*\(" + _NUMBER),
+        lambda binary, decimal: binary * 2**20 / 1e6 / decimal,
+        1e-3,
+    ),
     "kripke": (
         (r"Throughput: +" + _NUMBER, r"Grind time : +" + _NUMBER),
         lambda rate, grind: rate * grind,
@@ -88,6 +107,11 @@ LAWS: dict[str, Law] = {
         (r"^Loop time of " + _NUMBER, r" for (\d+) steps", r"^Performance:.* " + _NUMBER + r" timesteps/s"),
         lambda time, steps, rate: rate * time / steps,
         2e-3,
+    ),
+    "lulesh": (
+        (r"^FOM += +" + _NUMBER, r"^Grind time .*\) += +" + _NUMBER, r"MPI tasks += +(\d+)"),
+        lambda rate, grind, ranks: rate * grind / (1e3 * ranks),
+        1e-5,
     ),
     "minife": (
         tuple(rf"Total CG {name}: " + _NUMBER for name in ("Mflops", "Time", "Flops")),

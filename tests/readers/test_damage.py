@@ -14,7 +14,9 @@ from tests.studies import loaded
 from .samples import SAMPLES
 
 SEED = 202648
-ENGINES = ("castep", "hpl", "kripke", "minife", "npb", "perftest")
+ENGINES = (
+    "castep", "hpl", "hpl_mxp", "io500", "ior", "kripke", "lulesh", "minife", "npb", "perftest",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,23 @@ def test_damage__reader_without_laws_is_found(damage: ModuleType, monkeypatch: p
 def test_damage__whole_sample_obeys_the_law_of_the_study(damage: ModuleType, engine: str) -> None:
     assert engine in damage.LAWS
     assert not damage.contradicted(engine, SAMPLES[engine].decode())
+
+
+@pytest.mark.parametrize(
+    ("engine", "old", "new"),
+    [
+        ("hpl_mxp", "= 6.2500e+04", "= 6.2500e+05"),
+        ("io500", "TOTAL 11.3", "TOTAL 11.4"),
+        ("ior", "Write: 1300", "Write: 1400"),
+        ("lulesh", "176.65", "178.65"),
+    ],
+)
+def test_damage__another_figure_breaks_the_law_of_the_study(
+    damage: ModuleType, engine: str, old: str, new: str
+) -> None:
+    text = SAMPLES[engine].decode()
+    assert old in text
+    assert damage.contradicted(engine, text.replace(old, new))
 
 
 def test_damage__page_has_the_table_and_no_contradicted_figure() -> None:
