@@ -52,6 +52,8 @@ def test_expectation__bounds_words_and_units() -> None:
     assert sentence.expectation("rising") == ({"relation": "rising"}, "all")
     with pytest.raises(ConfigError, match="'much' has no figure; write it as printed"):
         sentence.expectation("much")
+    with pytest.raises(ConfigError, match="'at lest 90 %' is not understood; write it as printed"):
+        sentence.expectation("at lest 90 %")
 
 
 def test_identifier__keeps_a_figure_whole() -> None:

@@ -273,6 +273,22 @@ def test_search__sides_of_different_days_have_no_single_cause() -> None:
     assert "between days is not covered" in same.footnote
 
 
+def test_search__days_of_one_setting_are_not_those_of_all() -> None:
+    day = [pd.Timestamp(f"2026-11-0{one} 10:00") for one in (1, 2)]
+
+    def footnote(second: pd.Timestamp) -> str:
+        rows = [
+            row
+            for nodes, start in ((1, day[0]), (2, second))
+            for mpi, rate in (("a", 10.0), ("b", 12.0))
+            for row in rates(rate, mpi=mpi, nodes=nodes, ranks=2 * nodes, start=start)
+        ]
+        return next(one.footnote for one in of(rows) if one.topic == "MPI library")
+
+    assert "; all runs are from one day: " in footnote(day[0])
+    assert "; these runs are from one day: " in footnote(day[1])
+
+
 def test_search__a_baseline_is_chosen_before_the_values_are_seen() -> None:
     def asked(first: float, second: float) -> list[tuple[Any, ...]]:
         rows = [*rates(first, mpi="a"), *rates(second, mpi="b"), *rates(3.0, mpi="a", nodes=2)]

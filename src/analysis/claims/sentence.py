@@ -66,7 +66,8 @@ def expectation(text: str) -> tuple[dict[str, Any], str]:
     found = _FIGURE.fullmatch(" ".join(text.split()))
     if found is None:
         remedy = f"write it as printed: 'over 5', 'about 24 %', 'up to 135', '2 to 3', {', '.join(_WORDS)}"
-        raise ConfigError.at("--expect", 0, f"{text!r} has no figure", remedy)
+        what = "is not understood" if re.search(r"\d", text) else "has no figure"
+        raise ConfigError.at("--expect", 0, f"{text!r} {what}", remedy)
     words, first, last, unit = found["words"] or "", Decimal(found[2]), found[3], found[4] or ""
     tail = {"unit": unit} if unit and unit not in _RELATIVE else {}
     if words in (*_AT_LEAST, *_AT_MOST):

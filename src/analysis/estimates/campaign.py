@@ -261,7 +261,7 @@ class Campaign:
         """Say which of some runs are left out, of cells in doubt; empty if none is."""
         names = set(runs["run"])
         found = [one.question for one in self.doubts if names & set(one.runs)]
-        more = f"; and {len(found) - _SAID} more cells" if len(found) > _SAID else ""
+        more = f"; and {counted(len(found) - _SAID, 'more cell')}" if len(found) > _SAID else ""
         return f"left out: {'; '.join(found[:_SAID])}{more}" if found else ""
 
     def sources(self) -> tuple[dict[str, str], dict[str, str]]:

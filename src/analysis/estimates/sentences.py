@@ -17,7 +17,7 @@ from analysis.base.words import Level, attached, binary_size, capitalised, in_or
 from analysis.estimates import amounts, scaling
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import MARGIN
-from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said, varying
+from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said, measuring_days, varying
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.numerals import display_unit, spell, spell_all
@@ -315,7 +315,12 @@ class Statement:
         select = self.question.select or {}
         unsaid = where(self.campaign, select, [name for name in select if name not in self.places])
         rest = ", ".join(filter(None, (unsaid, self._with_it)))
-        said = (", ".join(words), rest, days_said(estimate), weakest.session, self.campaign.evidence)
+        runs = self.campaign.runs
+        runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
+        days = days_said(estimate)
+        if len(set(measuring_days(runs))) > max(estimate.days, default=1):  # of other settings too
+            days = re.sub("^all runs are", "these runs are", days)
+        said = (", ".join(words), rest, days, weakest.session, self.campaign.evidence)
         return "; ".join(filter(None, said))
 
 
