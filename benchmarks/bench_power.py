@@ -110,11 +110,12 @@ def compare(path: Path, options: dict[str, str], runs: int) -> None:
         yardstick = run(_PANDAS, str(path))
         ours = run(_OURS, str(path), str(JOBS), json.dumps(options))
         pairs.append((ours, yardstick))
-    for which in ("first", "later"):
-        ratios = [ours[which] / other[which] for ours, other in pairs]
+    for which, of_peer in (("first", "first"), ("later", "later"), ("read", "later")):
+        ratios = [ours[which] / other[of_peer] for ours, other in pairs]
         seconds = statistics.median(ours[which] for ours, _ in pairs)
         least, median = min(ratios), statistics.median(ratios)
-        print(f"  {which:5} read and energy / pandas: {least:.2f} to median {median:.2f}  ({seconds:.3f} s)")
+        what = "later read alone" if which == "read" else f"{which} read and energy"
+        print(f"  {what} / pandas: {least:.2f} to median {median:.2f}  ({seconds:.3f} s)")
     ours = pairs[-1][0]
     peak = max(one["peak"] for one, _ in pairs)
     print(f"  {ours['readings']} readings, {ours['shape']} energies, peak {peak:.0f} MiB")
