@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import hashlib
+import lzma
 import multiprocessing
 import os
 import shutil
@@ -14,10 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from analysis import readers
+from analysis.base import files
 from analysis.datasets import campaign, fragments
 from analysis.datasets.campaign import ingest
+from analysis.readers import core
 
 RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg"
+SAMPLES = Path(__file__).parents[1] / "data"
 # Of HPCG and OSU, with profiles of IPM and mpiP, one that failed.
 FEW = ("001", "003a", "003b", "007", "009", "024", "073")
 
@@ -76,6 +83,39 @@ def test_ingest__a_campaign_grown_by_runs_has_the_bytes_of_one_ingested_at_once(
     found = content(grown)
     assert {"campaign.nc"} < found.keys()
     assert found == content(whole)
+
+
+@pytest.mark.parametrize("sample", ["ipm/hpcg_n64.ipm.xml.xz", "mpip/hpcg_aslr_64.mpiP.xz"])
+@pytest.mark.parametrize("pack", [bytes, lzma.compress, gzip.compress])
+def test_ingest__a_large_profile_is_never_held_as_a_whole(
+    sample: str, pack: Callable[[bytes], bytes], raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(raw, "001", "009")
+    for path in (raw / "runs/009").iterdir():
+        if path.name != "run.json":
+            path.unlink()
+    whole = readers.read_bytes(SAMPLES / sample)
+    profile = raw / "runs/009" / sample.partition("/")[2].removesuffix(".xz")
+    profile.write_bytes(pack(whole))
+    ingest(raw, tmp_path / "whole")
+    read: list[str] = []
+
+    def noting(path: Path, *most: int) -> bytes:
+        read.append(Path(path).name)
+        return files.stored(path, *most)
+
+    monkeypatch.setattr("analysis.datasets.run.stored", noting)
+    monkeypatch.setattr(readers, "LEAST", 1 << 10)  # as of 0.4 MB
+    monkeypatch.setattr(core, "LEAST", 1 << 10)
+    ingest(raw, tmp_path / "streamed")
+    assert profile.name not in read
+    assert content(tmp_path / "streamed") == content(tmp_path / "whole")
+    # And what the store keeps of it, written in pieces, is what was written.
+    kept = sqlite3.connect(tmp_path / "streamed/fragments.sqlite")
+    written = (tmp_path / "streamed/runs/009.nc").read_bytes()
+    with contextlib.closing(kept):
+        rows = kept.execute("SELECT profile, digest FROM runs WHERE run = '009'").fetchall()
+    assert rows == [(written, hashlib.sha256(written).hexdigest())]
 
 
 def test_ingest__a_change_that_keeps_size_and_time_is_read(
@@ -303,6 +343,7 @@ PLAIN = """\
 import sys
 from pathlib import Path
 from analysis.datasets.campaign import ingest
+from analysis.readers import core
 print("begun", flush=True)
 print(ingest(Path(sys.argv[1]), Path(sys.argv[2])))
 """

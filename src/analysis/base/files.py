@@ -29,7 +29,7 @@ _MARK = max(map(len, _COMPRESSIONS))
 _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # Logs and profiles shrink to a tenth or a fiftieth. What expands further is made to fill the memory, or is
 # all of one line; and beyond 4 GiB a reader needs more memory than most machines have.
-_MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
+_MOST_TIMES, MOST, _ALWAYS = 100, 4 << 30, 256 << 20
 _MOST_JSON = 64_000_000  # B; a record has some 100 kB
 # Larger files are known by size and date, as Snakemake knows them: their contents would take seconds.
 _SMALL = 1 << 20  # B
@@ -70,7 +70,7 @@ def read_bytes(path: str | Path) -> bytes:
     return unpacked(data, path)
 
 
-def stored(path: str | Path, most: int = _MOST) -> bytes:
+def stored(path: str | Path, most: int = MOST) -> bytes:
     """Return the bytes of a file as they are stored.
 
     OSError if it cannot be read, has more than `most` bytes or is no file of a disk. A pipe, a device or a
@@ -142,10 +142,10 @@ def unpacked(data: bytes, path: str | Path) -> bytes:
 
 def _most(size: int) -> int:
     given = os.environ.get(UNPACKED, "")
-    return int(given) if given.isdecimal() else min(_MOST, max(_ALWAYS, _MOST_TIMES * size))
+    return int(given) if given.isdecimal() else min(MOST, max(_ALWAYS, _MOST_TIMES * size))
 
 
-def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
+def _parts(name: str, data: "bytes | _Stored", most: int) -> Iterator[bytes]:
     """Undo a compression stream by stream, until more than `most` bytes have come out.
 
     Whole libraries stop after the first stream, or are silent on one whose end is missing.
@@ -166,7 +166,7 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
         size += len(part)
         yield part
         if stream.eof:
-            while at < len(data) and not data[at]:  # a stream may be padded
+            while data[at : at + 1] == b"\0":  # a stream may be padded
                 at += 1
             if at == len(data):
                 return
@@ -175,11 +175,30 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
         raise ValueError("the end is missing")
 
 
+class _Stored:
+    """The bytes of an open file, read where they are asked for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._size = file, os.fstat(file.fileno()).st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, at: slice) -> bytes:
+        return os.pread(self._file.fileno(), at.stop - at.start, at.start)
+
+
 class Unpacked(io.RawIOBase):
     """What a compressed file holds, as it is undone; ValueError if it is broken or has no end."""
 
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts, self._rest = parts, memoryview(b"")
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file, data = file, _Stored(file)
+        self._parts, self._rest = _parts(name, data, _most(len(data))), memoryview(b"")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
     def readable(self) -> bool:
         """Tell that it can be read."""
@@ -205,11 +224,7 @@ def opened(path: str | Path) -> IO[bytes]:
     head = file.read(_MARK)
     name = next((name for mark, name in _COMPRESSIONS.items() if head.startswith(mark)), "")
     file.seek(0)
-    if not name:
-        return file
-    with file:
-        data = file.read()
-    return Unpacked(_parts(name, data, _most(len(data))))  # type: ignore[return-value]
+    return Unpacked(file, name) if name else file  # type: ignore[return-value]
 
 
 def pieces(file: IO[bytes], size: int) -> Iterator[bytes]:
@@ -232,9 +247,9 @@ def plain_head(path: str | Path, size: int) -> bytes:
 _AT_ONCE = 1 << 16  # bytes of a file that is no part of a loop: `file_digest` takes longer to begin
 
 
-def sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
-    _refuse(path)
+def sha256(path: str | Path, most: int = sys.maxsize) -> str:
+    """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError as of `stored`."""
+    _refuse(path, most)
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a path from text takes as long as to read)
         head = file.read(_AT_ONCE)
         if len(head) < _AT_ONCE:

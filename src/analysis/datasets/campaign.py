@@ -107,14 +107,18 @@ def _grown(raw: Path, processed: Path, power: Mapping[str, Any], *, progress: bo
         before = store.tables(known) if known else None
         fresh = {name: path for name, path in folders.items() if before is None or name not in known}
         read = read_folders(list(fresh.values()), applications, power, progress=progress)
-        tables = RunTables.of(read)
-        tables = tables.joined(before, list(folders)) if before is not None else tables
         profiled = {run.row["run"]: run.datasets for run in read if "profile" in run.datasets}
         profiles: dict[str, Callable[[Path], None]] = {
             run: partial(storage.write_tree, dict(sorted(each.items()))) for run, each in profiled.items()
         }
         profiles |= {run: partial(_copied, store, run) for run in store.profiled(known) if run not in fresh}
         _write_runs(profiles, processed / "runs")
+        del profiles  # a large profile takes memory that the tables need
+        for each in profiled.values():
+            each.clear()
+        tables = RunTables.of(read)
+        tables = tables.joined(before, list(folders)) if before is not None else tables
+        del read
         if fresh or store.runs() != folders.keys():
             own = {run: processed / "runs" / f"{run}.nc" for run in profiled}
             store.keep(tables, {run: (states[run], own.get(run)) for run in fresh})

@@ -31,7 +31,7 @@ from typing import Any
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import Fault
-from analysis.base.files import UNPACKED, entries_below, printable, sha256
+from analysis.base.files import UNPACKED, entries_below, pieces, printable, sha256
 from analysis.datasets.run import checksum, files_of
 from analysis.datasets.tables import RunTables
 from analysis.schema.applications import Application
@@ -42,7 +42,7 @@ _LIBRARIES = ("numpy", "pandas", "xarray", "pyarrow", "h5py", "h5netcdf")
 _SETTLED = 5_000_000_000  # ns; file systems count in up to 2 s
 # The tables of all runs, by kind, are written in one step with the list of the runs: they have the same runs.
 _STORE = {
-    "runs": "run TEXT PRIMARY KEY, reader TEXT, signature TEXT, checksum TEXT, profile BLOB, digest TEXT",
+    "runs": "run TEXT PRIMARY KEY, reader TEXT, signature TEXT, checksum TEXT, digest TEXT, profile BLOB",
     "tables": "kind TEXT PRIMARY KEY, content BLOB, digest TEXT",
     "campaign": "state TEXT, counts TEXT, content BLOB, digest TEXT",
 }
@@ -143,19 +143,26 @@ class Fragments:
         gone = self.runs() - checksums.keys()
 
         def row(run: str, state: str, profile: Path | None) -> tuple[Any, ...]:
-            content = profile.read_bytes() if profile else None
-            return run, self.reader, state, checksums[run], content, _digest(content)
+            digest = sha256(profile) if profile else _digest(None)
+            return run, self.reader, state, checksums[run], digest
 
+        profiles = {run: path for run, (_, path) in fresh.items() if path and run in checksums}
         self._execute(
             ("DELETE FROM runs WHERE run = ?", ((run,) for run in gone)),
             (
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO runs (run, reader, signature, checksum, digest)"
+                " VALUES (?, ?, ?, ?, ?)",
                 (row(run, *given) for run, given in fresh.items() if run in checksums),
             ),
             (
                 "INSERT OR REPLACE INTO tables VALUES (?, ?, ?)",
                 ((kind, content, _digest(content)) for kind, content in encoded.items()),
             ),
+            (
+                "UPDATE runs SET profile = zeroblob(?) WHERE run = ?",
+                ((path.stat().st_size, run) for run, path in profiles.items()),
+            ),
+            profiles=profiles,
         )
 
     def campaign(self, state: str) -> tuple[Any, bytes] | None:
@@ -206,12 +213,22 @@ class Fragments:
                 return self._store.execute(command, given).fetchall()
         return []
 
-    def _execute(self, *commands: tuple[str, Iterable[Sequence[Any]]]) -> None:
-        """Do commands for many rows in one step; a store that cannot be written costs time alone."""
+    def _execute(
+        self, *commands: tuple[str, Iterable[Sequence[Any]]], profiles: Mapping[str, Path] | None = None
+    ) -> None:
+        """Do commands for many rows in one step; a store that cannot be written costs time alone.
+
+        `profiles` fill what was made room for, in pieces: SQLite copies a value that is given whole twice.
+        """
         if self._store is not None:
             with contextlib.suppress(sqlite3.Error), self._store:
                 for command, rows in commands:
                     self._store.executemany(command, rows)
+                for run, path in (profiles or {}).items():
+                    (row,) = self._store.execute("SELECT rowid FROM runs WHERE run = ?", (run,)).fetchone()
+                    with path.open("rb") as file, self._store.blobopen("runs", "profile", row) as blob:
+                        for part in pieces(file, len(blob)):
+                            blob.write(part)
 
 
 def _digest(content: bytes | None) -> str:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError, sparing
-from analysis.base.files import RECORD, entries_below, printable, stored, unpacked
+from analysis.base.files import MOST, RECORD, entries_below, printable, sha256, stored, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -177,21 +177,21 @@ def _read_files(
     for below, path in _files(folder):
         source = printable(f"{run}/{below}")
         entry, content = file_entry(path, f"runs/{source}", run)
+        content = cache(content)
         tried: list[str] = []
         with sparing(source) as faults:
             if source == f"{run}/{RECORD}":
                 entry["engine"] = "run"
                 entry["complete"] = record = _take_record(content(), source, out)
             else:
-                data = content()
-                for ds in _datasets(data, source, entry, tried, known):
+                for ds in _datasets(path, content, source, entry, tried, known):
                     found.append(_Found(path, source, ds))
                     out.faults += ds.attrs.get("warnings", [])
                     whole = bool(ds.attrs.get("complete", True))
                     out.damage += [
                         one for one in ds.attrs.get("warnings", []) if not whole or _WRONG.search(one)
                     ]
-                if witnessed and (found_marks := marks(data, path.name)):
+                if witnessed and (found_marks := marks(content(), path.name)):
                     out.marks[source.partition("/")[2]] = found_marks
         if faults:
             entry["complete"] = False
@@ -220,29 +220,40 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
 
 
 def _datasets(
-    data: bytes, source: str, entry: dict[str, Any], tried: list[str], known: Known
+    path: Path,
+    content: Callable[[], bytes],
+    source: str,
+    entry: dict[str, Any],
+    tried: list[str],
+    known: Known,
 ) -> Iterator[xr.Dataset]:
     """Read a file by every engine that knows it, and note the result in its row."""
     name = source.rpartition("/")[2]
     before = known(entry["checksum"], name)
+    if before is None and entry["bytes"] >= readers.LEAST and (one := readers.streamed(path, source)):
+        before = [Read(one[0], [one[1]])]
     found = {one.engine: one.each for one in before or ()}
-    engines = readers.engines_of(data, name) if before is None else found
+    engines = readers.engines_of(content(), name) if before is None else found
     for engine in readers.without_second_power(engines):
         tried.append(engine)
-        each = found[engine] if found else readers.parse_each(data, source, engine=engine)
+        each = found[engine] if found else readers.parse_each(content(), source, engine=engine)
         entry["engine"] = entry["engine"] or engine
         entry["complete"] &= all(bool(ds.attrs.get("complete", True)) for ds in each)
         yield from each
 
 
 def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], Callable[[], bytes]]:
-    """Read a file once: its row of kind ``files`` with the SHA-256 of what is stored; and its content.
+    """Return the row of kind ``files`` of a file, with the SHA-256 of what is stored; and its content.
 
     The content is what it holds uncompressed; asked for it, a file that cannot be read raises ReadError.
     """
     row = {"path": name, "run": run, "engine": "", "complete": True, "bytes": -1, "checksum": ""}
     source = name.removeprefix("runs/")
     try:
+        size = path.stat().st_size
+        if size >= readers.LEAST:  # its content may never be asked for
+            row |= {"bytes": size, "checksum": sha256(path, MOST)}
+            return row, lambda: unpacked(stored(path), source)
         data = stored(path)
     except OSError as error:
         return row, partial(_refused, Fault(source, 0, error.strerror or str(error), "replace it by a file"))

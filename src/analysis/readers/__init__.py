@@ -48,6 +48,7 @@ xr.Dataset(coords={"x": [0]})
 HEAD_BYTES = 65_536
 LONG_HEAD_BYTES = 16 * HEAD_BYTES
 _SHRUNK = 10  # times that a profile is smaller when it is compressed, at least
+LEAST = core.LEAST // _SHRUNK  # B of a file that is read while it streams
 
 
 @cache
@@ -189,11 +190,11 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
         # A day of a cluster is read while it streams from the disk, never held as a whole.
         ds: xr.Dataset = reader(engine).parse(Path(path), str(path), **options)
         return ds
-    streamed = _streamed(path, engine) if not options else None
-    return streamed if streamed is not None else parse(read_bytes(path), str(path), engine=engine, **options)
+    one = streamed(path, str(path), engine) if not options else None
+    return one[1] if one is not None else parse(read_bytes(path), str(path), engine=engine, **options)
 
 
-def _streamed(path: str | Path, engine: str | None) -> xr.Dataset | None:
+def streamed(path: str | Path, source: str, engine: str | None = None) -> tuple[str, xr.Dataset] | None:
     """Read a large profile, plain or compressed, without ever having all of its bytes; None for any other."""
     try:
         stored = Path(path).stat().st_size
@@ -203,9 +204,10 @@ def _streamed(path: str | Path, engine: str | None) -> xr.Dataset | None:
             head = b"".join(pieces(file, HEAD_BYTES))
     except (OSError, ValueError):
         return None
-    engine = engine or next(iter(engines_of(head, str(path))), None)
-    stream = getattr(reader(engine), "stream", None) if engine else None
-    return stream(path, str(path)) if stream else None
+    engines = [engine] if engine else engines_of(head, str(path))
+    stream = getattr(reader(engines[0]), "stream", None) if len(engines) == 1 else None
+    ds = stream(path, source) if stream else None
+    return (engines[0], ds) if ds is not None else None
 
 
 def database(folder: str | Path) -> bytes:
