@@ -816,6 +816,16 @@ def published_part(copy: Copy) -> None:
 # ---- lies of a referee: one time, one memory, one order of repeats
 
 
+@lie("archer2-frequency", r"has an energy of \S+ J, its mean power and time make \S+ J")
+def published_energy(copy: Copy) -> None:
+    copy.edit("runs.csv", r"^(\S+_3053576_\S+,s,181,)285487,", r"\g<1>856461,")
+
+
+@lie("cloud-study", r"says 2 ranks on 4 nodes with 1 ranks per node")
+def published_nodes(copy: Copy) -> None:
+    copy.edit("runs.csv", r"^(google-gke 32 osu_latency 1,.*,)2,2,1,", r"\g<1>4,2,1,")
+
+
 def lulesh_better(copy: Copy, run: str, factor: float) -> None:
     """Change every figure and every time that LULESH prints, so that they agree with each other."""
     name = f"runs/{run}/stdout.txt"

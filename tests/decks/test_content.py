@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,8 @@ def test_reason__says_why_nothing_was_decided() -> None:
     few = [why for text, why in reasons.items() if "under mpiP" in text]
     assert few == ["3 runs a side; 6 give an interval at 95 %"]
     assert any("includes 1 and is wider than 5 %" in why for why in reasons.values())
+    wide = next(one for one in found if "wider" in reasons[one.sentence])
+    estimate = replace(wide.finding.estimate, low=0.9987, high=1.0046)
+    near = replace(wide, q=0.074, finding=replace(wide.finding, estimate=estimate))
+    said = "0.999 to 1.005 times is within 5 % of 1, but not significant among all comparisons, q 0.074"
+    assert reason(near) == f"{said}; more runs"

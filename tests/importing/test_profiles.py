@@ -10,9 +10,11 @@ import pytest
 
 from analysis.base import project
 from analysis.datasets.applications import load_applications
+from analysis.datasets.run import read_run
 from analysis.importing import make
 from analysis.importing.plan import ImportPlan
 from tests.importing import trees
+from tests.readers.test_tau import PROFILE as TAU
 
 LULESH = [trees.RAW / "vm-lulesh" / "runs" / f"lulesh-s20-1x1-deb8d7a2-r0{at}" for at in range(1, 9)]
 CLOCK = "%a %b %d %H:%M:%S %Y"
@@ -166,3 +168,51 @@ def test_profiles__what_the_program_of_a_profile_printed_goes_with_it(tmp_path: 
     plan = planned(tmp_path)
 
     assert [[one.file.base for one in draft.run.files] for draft in plan.runs] == [["stdout.txt"]]
+
+
+def of_ranks(folder: Path, *shares: float, host: str = "n07") -> None:
+    """Write what TAU leaves: a file of each rank with its share of 5 s in MPI; two ranks are on a node."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rank, share in enumerate(shares):
+        data = re.sub(rb'(Allreduce\(\)  " 1050 0) 1500000 1500000', rb"\1 %d %d" % ((share * 5e6,) * 2), TAU)
+        data = data.replace(b"n07", f"n0{rank // 2}".encode())
+        (folder / f"profile.{rank}.0.0").write_bytes(data)
+
+
+def test_import__files_of_the_ranks_are_one_profile(tmp_path: Path) -> None:
+    """Four ranks were four repeats with an interval; of 5 s each, 0.49998 s are in other calls."""
+    of_ranks(tmp_path / "tree" / "one", 0.1, 0.2, 0.3, 0.4)
+    plan = planned(tmp_path / "tree")
+    (run,) = plan.runs
+    assert {name: run.value(name) for name in ("ranks", "nodes", "node_list")} == {
+        "ranks": 4,
+        "nodes": 2,
+        "node_list": "n00,n01",
+    }
+    folder = tmp_path / "runs" / "one"
+    folder.mkdir(parents=True)
+    for path in (tmp_path / "tree" / "one").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    read = read_run(folder, {})
+    assert read.row["mpi_fraction"] == pytest.approx((1.0 * 5 + 4 * 0.49998) / 20)
+    counts = read.frames["calls"].set_index("call")["count"]
+    assert (counts["MPI_Allreduce"], counts["MPI_Init"]) == (4200, 4)
+    assert read.frames["ranks"]["rank"].tolist() == [0, 1, 2, 3]
+
+
+def test_import__a_missing_rank_leaves_their_number_unknown(tmp_path: Path) -> None:
+    of_ranks(tmp_path / "tree", 0.1, 0.2, 0.3)
+    (tmp_path / "tree" / "profile.1.0.0").unlink()
+    (run,) = planned(tmp_path / "tree").runs
+    assert run.value("ranks") is None
+    assert run.value("nodes") is None
+
+
+def test_read_run__a_profile_without_a_number_of_ranks_contradicts_none(tmp_path: Path) -> None:
+    """TAU's file said -1 ranks, and the run of two ranks did not count."""
+    source = trees.RAW / "vm-hpcg" / "runs" / "001"
+    for path in source.iterdir():
+        (tmp_path / "001").mkdir(exist_ok=True)
+        (tmp_path / "001" / path.name).write_bytes(path.read_bytes())
+    of_ranks(tmp_path / "001", 0.1)
+    assert "-1 ranks" not in read_run(tmp_path / "001", {}).row["reason"]

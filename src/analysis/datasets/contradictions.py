@@ -237,7 +237,7 @@ def _of_options(row: Row, application: Application, command: str, what: str) -> 
 
 def _of_profile(row: Row, application: Application, profile: xr.Dataset) -> Iterator[str]:
     attrs = profile.attrs
-    if attrs["ranks_expected"] != row["ranks"]:
+    if 0 < attrs["ranks_expected"] != row["ranks"]:  # TAU states none
         yield f"its profile has {attrs['ranks_expected']} ranks, its record {row['ranks']}"
     yield from _other_nodes(row, int(attrs.get("nodes", -1)), "profile")
     hosts = {short(str(host)) for host in profile["host"].values} - {""}

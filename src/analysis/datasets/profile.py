@@ -6,7 +6,7 @@ belong to no rank (``rank`` -1, a summary over all) count in the sums only.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +30,33 @@ _PART = 1 << 18  # observations at a time
 _LEAST = 1073
 _UNIT = 1 << 53 + _LEAST
 _Sums = defaultdict[Any, int]
+
+
+def joined(each: Mapping[int, xr.Dataset]) -> xr.Dataset:
+    """Join profiles of single ranks, by their ranks: the totals are of all of them, as is the start."""
+    first, last = each[min(each)], each[max(each)]
+    ds = xr.concat([one.drop_dims("rank") for one in each.values()], "obs", combine_attrs="override")
+    for name, variable in last.variables.items():
+        if variable.dims == ("rank",):
+            values = variable.values.copy()
+            for rank, one in each.items():
+                values[rank] = one.variables[name].values[rank]
+            ds = (
+                ds.assign_coords({name: ("rank", values)})
+                if name in last.coords
+                else ds.assign({name: variable.copy(data=values)})
+            )
+    totals = {
+        name: math.fsum(one.attrs.get(name, math.nan) for one in each.values())
+        for name in ("app_time_total", "mpi_time_total")
+    }
+    starts = [one.attrs["start"] for one in each.values() if "start" in one.attrs]
+    return ds.assign_attrs(
+        {name: total for name, total in totals.items() if math.isfinite(total)}
+        | ({"start": min(starts)} if starts else {})
+        | {"complete": all(one.attrs["complete"] for one in each.values())}
+        | {"ranks_expected": first.attrs["ranks_expected"]}
+    )
 
 
 def _observations(ds: xr.Dataset, *names: str) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -283,12 +284,24 @@ def checksum(files: Iterable[tuple[str, str]]) -> str:
 
 
 def _best_profile(found: Iterable[_Found]) -> _Found | None:
-    """Prefer a file to the banner of the same run, which can have as many observations and knows no ranks."""
+    """Prefer a file to the banner of the same run, which can have as many observations and knows no ranks.
+
+    Files of one rank each are one profile.
+    """
 
     def rank(one: _Found) -> tuple[bool, int]:
         return one.ds.attrs.get("source_form") != "banner", one.ds.sizes["obs"]
 
-    return max((one for one in found if one.kind == "profile"), key=rank, default=None)
+    profiles = [one for one in found if one.kind == "profile"]
+    ranks: dict[int, _Found] = {}
+    for one in profiles:  # of the threads of a rank the first
+        held = np.flatnonzero(np.isfinite(one.ds["app_time"].values))
+        if held.size == 1 and one.ds.attrs["ranks_expected"] < 0:
+            ranks.setdefault(int(held[0]), one)
+    if len(ranks) > 1:
+        first = ranks[min(ranks)]
+        return _Found(first.path, first.source, metrics.joined({at: ranks[at].ds for at in sorted(ranks)}))
+    return max(profiles, key=rank, default=None)
 
 
 def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:

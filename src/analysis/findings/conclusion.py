@@ -25,7 +25,7 @@ from analysis.estimates.measures import MEASURES
 from analysis.estimates.numerals import display_unit
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.ratios import side
+from analysis.estimates.ratios import in_margin, side
 from analysis.estimates.sentences import Statement
 from analysis.estimates.spelling import Stratum, display, either, measure_name, pinned, slug, stratum_names
 from analysis.estimates.stats import Estimate
@@ -190,9 +190,12 @@ def reason(one: Conclusion) -> str:
     if one.word == SEEN or not estimate.settles:
         return f"{counted(fewest, 'run')}{each}; {ENOUGH} give an interval at 95 %"
     ends = f"{estimate.low:.2f} to {estimate.high:.2f} times"
+    chance = "" if one.q is None else f", q {one.q:.2g}"
+    rest = f"not significant among all comparisons{chance}; more runs"
     if not estimate.low <= 1 <= estimate.high:
-        chance = "" if one.q is None else f", q {one.q:.2g}"
-        return f"{ends}, not significant among all comparisons{chance}; more runs"
+        return f"{ends}, {rest}"
+    if in_margin(estimate, MARGIN):
+        return f"{estimate.low:.3f} to {estimate.high:.3f} times is within {percent(MARGIN)} of 1, but {rest}"
     return f"{ends} includes 1 and is wider than {percent(MARGIN)}; more runs"
 
 

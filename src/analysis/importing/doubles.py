@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from analysis import readers
@@ -55,8 +56,9 @@ def attach_ranks(known: Sequence[Observation]) -> dict[str, str]:
     """
     families: dict[tuple[str, ...], list[tuple[int, Observation]]] = defaultdict(list)
     having: set[tuple[str, str]] = set()  # a result of a first rank
-    for source in (one for one in known if one.role == "result"):
-        engine, folder = source.parts[0].engine, source.file.folder
+    for source in (one for one in known if one.role in ("result", "profile")):
+        engine = source.parts[0].engine if source.parts else str(source.facts["profiler"])
+        folder = source.file.folder
         bare = plain_name(source.file.base)
         of_rank = re.fullmatch(readers.row(engine).of_ranks or "(?!)", bare)
         if of_rank:
@@ -67,22 +69,42 @@ def attach_ranks(known: Sequence[Observation]) -> dict[str, str]:
     out: dict[str, str] = {}
     for (folder, engine, _), family in families.items():
         first: Observation | None = None
-        for rank, source in sorted(family, key=lambda one: one[0]):
+        for rank, source in sorted(family, key=itemgetter(0)):
             if first is not None and _are_together(first, source):
                 out[source.name] = first.name
             elif rank and (folder, engine) in having:
                 out[source.name] = ""
             else:
                 first = source
+        _count_ranks([source for _, source in sorted(family, key=itemgetter(0))], out)
     for source in known:
         if source.name in out:
+            source.facts = {} if source.role == "profile" else source.facts
             source.role, source.what, source.parts = "beside", "of a rank after the first", []
     return out
 
 
+def _count_ranks(family: Sequence[Observation], out: Mapping[str, str]) -> None:
+    """Add the ranks and nodes of all its files to the profile of the first rank, if no rank is missing."""
+    first = family[0]
+    whole = [first, *(one for one in family if out.get(one.name) == first.name)]
+    pattern = (
+        readers.row(str(first.facts.get("profiler", ""))).of_ranks if first.role == "profile" else "(?!)"
+    )
+    named = [re.fullmatch(pattern, plain_name(one.file.base)) for one in whole]
+    ranks = {int(one["rank"]) for one in named if one}
+    if ranks and ranks == {*range(len(ranks))}:
+        hosts = sorted({host for one in whole for host in one.facts.get("profile_hosts", ())})
+        first.facts |= {"ranks": len(ranks)}
+        first.facts |= {"nodes": len(hosts), "node_list": ",".join(hosts)} if hosts else {}
+
+
 def _are_together(first: Observation, other: Observation) -> bool:
     """Tell whether two files can be of one run, by when their ranks began."""
-    one, two = (each.parts[0].facts.get("date") for each in (first, other))
+    one, two = (
+        each.parts[0].facts.get("date") if each.parts else each.facts.get("profile_start")
+        for each in (first, other)
+    )
     return one is None or two is None or abs(one - two) <= AT_ONCE
 
 

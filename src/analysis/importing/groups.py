@@ -39,7 +39,9 @@ def group(observations: Iterable[Observation]) -> Grouping:
     """Group files into runs, in the order of their names."""
     out = Grouping()
     known = doubles.without_copies(observations, out.unplaced)
+    profiles = {one.name for one in known if one.role == "profile"}
     of_ranks = doubles.attach_ranks(known)
+    of_profiles = {name: first for name, first in of_ranks.items() if name in profiles and first}
     out.slurm = [one for one in known if one.role == "sacct"]
     for table in reversed([one for one in known if one.jobs]):  # the first record of a job counts
         out.jobs |= table.jobs
@@ -61,8 +63,8 @@ def group(observations: Iterable[Observation]) -> Grouping:
     banners = printed_in(known)
     outputs = scripts.outputs(known, {run.main.file.name for run in out.runs})
     for source in known:
-        if source.name in banners:
-            continue  # it goes where its banner is
+        if source.name in banners or source.name in of_profiles:
+            continue  # it goes where its banner is, or the profile of the first rank
         if run := recorded.get(source.name) or having.get(of_ranks.get(source.name, "")):
             run.files.append(source)
         elif names := outputs.get(source.name):
@@ -70,8 +72,13 @@ def group(observations: Iterable[Observation]) -> Grouping:
         elif source.role in ("profile", "power", "beside", "text", "record"):
             _attach(source, index, out)
     _share_scripts(index, out)
-    _add_runs_without_result([one for one in known if one.name not in banners], out, index)
+    rest = [one for one in known if one.name not in banners and one.name not in of_profiles]
+    _add_runs_without_result(rest, out, index)
     _attach_by_banner(known, banners, out)
+    having = {one.name: run for run in out.runs for one in (run.main, *run.files)}
+    for source in known:
+        if run := having.get(of_profiles.get(source.name, "")):
+            run.files.append(source)
     _part_profiles(out)
     for run in out.runs:
         run.job = run.job or run.main.job or next((one.job for one in run.files if one.job), "")

@@ -110,9 +110,11 @@ def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         if isinstance(attrs.get(key), int | np.integer) and int(attrs[key]) > 0:
             facts[name] = int(attrs[key])
     hosts = sorted({str(host) for host in ds["host"].values} - {""}) if "host" in ds else []
-    if hosts:
+    if hosts and ("ranks" in facts or "nodes" in facts):
         facts |= {"node_list": ",".join(hosts)}
         facts.setdefault("nodes", len(hosts))
+    elif hosts:  # of one rank among others: their nodes are not known
+        facts["profile_hosts"] = hosts
     if command := str(attrs.get("command", "")):
         facts["program"] = command
     for name in ("start", "stop"):

@@ -15,7 +15,9 @@ from analysis.readers.base import Faults, observations, profile_dataset
 from analysis.readers.format import Format
 from analysis.readers.text import number, printable, real
 
-FORMAT = Format(engine="tau", kind="profile", tool="TAU")
+FORMAT = Format(
+    engine="tau", kind="profile", tool="TAU", of_ranks=r"profile\.(?P<rank>\d{1,7})\.\d{1,7}\.\d{1,7}"
+)
 
 
 def sniff(head: bytes, name: str) -> bool:

@@ -902,6 +902,14 @@ def test_settings__how_a_program_was_set_is_read_as_it_prints_it(
     assert [one for one in stated if one.partition("=")[0] in kinds] == wanted.splitlines()
 
 
+@pytest.mark.parametrize("style", ["eam", "lj/cut 2.5"])
+def test_lammps__a_log_of_before_2017_names_its_interaction_in_its_input_alone(style: str) -> None:
+    """Metal and molten beads of 32,000 atoms each were one problem."""
+    text = f"LAMMPS (6 Oct 2016)\npair_style\t{style}\n" + TEXTS["lammps"].partition("\n")[2]
+    text = "\n".join(line for line in text.splitlines() if ") pair " not in line) + "\n"
+    assert readers.problem(read("lammps", text)).startswith(f"pair={style.split()[0]} atoms=")
+
+
 def test_kripke__a_quadrature_of_gauss_and_legendre_has_its_directions() -> None:
     text = TEXTS["kripke"].replace(
         "Dummy S2 with 96 points", "Gauss-Legendre, 4 polar, 12 azimuthal (48 points)"

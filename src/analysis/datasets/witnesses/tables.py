@@ -19,6 +19,7 @@ _VERSION = re.compile(r"Benchmark_(\d+\.\d+)_")
 _TUNED = re.compile(r"(\d+) threads (?:a|per) rank")
 # A rate by its repeats: noise makes them differ, and a wrong unit or digit by more than this.
 _FAR, _APART, _FEWEST = 12.0, np.log(2.0), 6
+_DIGITS = 0.02  # of a mean power and a time, each rounded
 # A folder of so many rows has one machine, but for so small a share of them.
 _MANY, _FEW = 20, 0.05
 _MACHINE = tuple(one.name for one in TABLE if one.kind == "machine")
@@ -54,7 +55,7 @@ def _of_names(row: Row) -> Iterator[str]:
 
 def _of_counts(row: Row) -> Iterator[str]:
     ranks, nodes, each = (int(row[key]) for key in ("ranks", "nodes", "ranks_per_node"))
-    if min(ranks, nodes, each) > 0 and not each * nodes >= ranks > 0:
+    if min(ranks, nodes, each) > 0 and not each * (nodes - 1) < ranks <= each * nodes:
         yield f"says {ranks} ranks on {nodes} nodes with {each} ranks per node"
     cube = _CUBE.fullmatch(str(row["case"]))
     if cube and 0 < row["local_size"] != int(cube[1]):
@@ -71,6 +72,9 @@ def _of_shares(row: Row) -> Iterator[str]:
     for part, whole in pairs:
         if part in row and whole in row and row[part] > row[whole] * 1.02:
             yield f"has a {part} of {row[part]:.6g}, more than its {whole} of {row[whole]:.6g}"
+    drawn = row.get("mean_power", np.nan) * row.get("elapsed", np.nan)
+    if abs(row.get("energy", np.nan) - drawn) > _DIGITS * drawn:
+        yield f"has an energy of {row['energy']:.6g} J, its mean power and time make {drawn:.6g} J"
     if row.get("peak_share", 0) > 1.0 and str(row["application"]) == "hpl":
         yield f"reaches {row['peak_share']:.3g} of its peak"
 

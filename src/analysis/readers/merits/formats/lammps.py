@@ -14,12 +14,11 @@ _RATE = r"^Performance: (?:.*[ ,])?(?P<value>\d[^\s,]*) (?P<unit>{})(?=[,\s])"
 _SIZE = r"^Loop time of (?P<time>\S+) on \d+ procs for (?P<steps>\d+) steps with (?P<atoms>\d+) atoms"
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _CLOSING = r"^Total wall time:"
-# A list of neighbours or a GPU names the interaction; the log of a run on GPUs has only the command. The ends
-# are those of packages, and the sums over a mesh that a GPU names too are no interaction.
+# A list of neighbours or a GPU names the interaction; a log of a run on GPUs, or of before 2017, has only the
+# command. The ends are those of packages, and the sums over a mesh that a GPU names too are no interaction.
 # Molten beads and a chain of them differ in this and in their bonds alone: both have 32,000 atoms.
 _PAIR = r"^(?:  \(\d+\) pair |- Using acceleration for )(?!hybrid|pppm)(?P<pair>[^\s,:]+)"
 _COMMAND = r"^pair_style\s+(?!hybrid)(?P<pair>[^\s$]+)(?=\s|$)"
-_ON_GPUS = r"^(?:package|suffix)\s+gpu\b"
 _BONDS = r"^Bond +(?:\||time )"
 _RENAMED = {"reax/c": "reaxff", "meam/c": "meam"}  # in 2021 and 2022
 _PACKAGE = re.compile(r"/(?:gpu|intel|kk|omp|opt)(?:/(?:device|host))?$")
@@ -37,9 +36,7 @@ def _finish(output: Output) -> None:
         output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
     if devices := {match["gpu"] for _, match in output.find(r"^Device (?P<gpu>\d+): ")}:
         output.facts["gpus_per_node"] = str(len(devices))
-    named = [*output.find(_PAIR)]
-    if not named and any(output.find(_ON_GPUS)):
-        named = [*output.find(_COMMAND)]
+    named = [*output.find(_PAIR)] or [*output.find(_COMMAND)]
     pairs = {_RENAMED.get(one, one) for one in (_PACKAGE.sub("", match["pair"]) for _, match in named)}
     packages = {package for _, match in named for package in _PACKAGE.findall(match["pair"])}
     packages |= {"/gpu"} if any(output.find(r"^- Using acceleration for ")) else set()
