@@ -33,7 +33,7 @@ _Sums = defaultdict[Any, int]
 
 
 def joined(each: Mapping[int, xr.Dataset]) -> xr.Dataset:
-    """Join profiles of single ranks, by their ranks: the totals are of all of them, as is the start."""
+    """Join profiles of single ranks, given by rank. The totals are those of all ranks."""
     first, last = each[min(each)], each[max(each)]
     ds = xr.concat([one.drop_dims("rank") for one in each.values()], "obs", combine_attrs="override")
     for name, variable in last.variables.items():
