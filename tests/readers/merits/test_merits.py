@@ -6,6 +6,7 @@ import json
 import math
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -512,6 +513,31 @@ def test_contradiction__is_named_by_line(engine: str, old: str, new: str, found:
     ds = read(engine, TEXTS[engine].replace(old, new))
     assert ds.complete is False
     assert any(found in one for one in ds.warnings)
+
+
+@pytest.mark.parametrize(
+    ("engine", "slower"),
+    [
+        # Half the rate and twice the time of everything, in the second of two results.
+        ("quicksilver", (("8.000e+09", "4.000e+09"), ("7.500e+05", "1.500e+06"))),
+        ("laghos", ()),
+    ],
+)
+def test_results_of_one_file__are_each_compared_with_themselves(
+    engine: str, slower: Sequence[tuple[str, str]]
+) -> None:
+    """Five runs in a log were called damaged: the last rate was held against the first table."""
+    first = second = TEXTS[engine]
+    for old, new in slower:
+        assert second.count(old) == 1
+        second = second.replace(old, new)
+    if engine == "laghos":
+        # Ten times the rates: a point moves.
+        second = re.sub(r"(?m)^(.* rate .*: )(\d+)\.(\d)", r"\1\2\3.", second)
+        second = re.sub(r"(?m)^(\|(?: *[\d.]+\|){13} *)(\d+)\.(\d)", r"\1\2\3.", second)
+        assert second != first
+    for text in (first + second, second + first):
+        assert read(engine, text).complete is True
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,17 @@ _CYCLE = r"^ +\d+(?: +\d+){11} +(?P<segments>\d+) +\d\S*(?: +\d\S*){3}$"
 
 
 def _finish(output: Output) -> None:
-    """Compare the figure of merit with the segments of all cycles and the time of tracking."""
-    segments = sum(number(cycle["segments"]) for _, cycle in output.find(_CYCLE))
-    kept = {row.merit: row for row in output.rows}
-    if segments and {"Figure Of Merit", "cycleTracking"} <= kept.keys():
-        rate, took = kept["Figure Of Merit"], kept["cycleTracking"]
-        found = f"{rate.value:g} segments/s, {segments:.0f} of them in {took.value / 1e6:g} s"
-        agrees = agree((f"{rate.value:.3e}", f"{took.value:.3e}"), factor=segments * 1e6)
-        output.verify(rate.line, agrees, found)
+    """Compare each figure of merit with the segments of its cycles and its time of tracking."""
+    cycles = [(line, number(cycle["segments"])) for line, cycle in output.find(_CYCLE)]
+    before = 0
+    for rate in [row for row in output.rows if row.merit == "Figure Of Merit"]:
+        segments = sum(count for line, count in cycles if before < line < rate.line)
+        for took in output.rows:
+            if segments and took.merit == "cycleTracking" and before < took.line < rate.line:
+                found = f"{rate.value:g} segments/s, {segments:.0f} of them in {took.value / 1e6:g} s"
+                agrees = agree((f"{rate.value:.3e}", f"{took.value:.3e}"), factor=segments * 1e6)
+                output.verify(rate.line, agrees, found)
+        before = rate.line
 
 
 FORMAT = TextFormat(
