@@ -167,7 +167,7 @@ QUERIES = [
     ("ping-pong latency", "cloud-links.html"),
     ("alltoall message size", "messages.html"),
     ("which rank talks to which", "messages.html"),
-    ("elastic fabric adapter", "crash-scaling.html"),
+    ("elastic fabric adapter", "gromacs-links.html"),
     ("Green500", "hpl-by-link.html"),
     ("sacct ConsumedEnergy", "docs/power.html"),
     ("parse my own log file", "docs/extend.html#add-a-format"),
