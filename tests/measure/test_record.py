@@ -516,6 +516,14 @@ def test_record__places_that_charm_ranks_took_are_no_notes(work: Path, tmp_path:
     assert told(tmp_path)["pair-r01"][1] == ""
 
 
+def test_record__good_run_whose_start_a_full_disk_has_cut_is_no_good_run(work: Path, tmp_path: Path) -> None:
+    """The study of disturbances found one, exit code 0 and no start: a good run without a time."""
+    (work / "1/.start").write_bytes(b"")
+    assert record.end(work) == 1
+    cut = "the note of its start is cut, so nobody knows how long it took: the disk was full as it began"
+    assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", cut)
+
+
 def test_record__ranks_whose_notes_a_full_disk_has_cut_were_not_unbound(work: Path, tmp_path: Path) -> None:
     """As one of 69 runs under disturbances left it: exit code 0, a note of 0 B, and an empty stderr."""
     (work / "1/.binding/0").write_bytes(b"")

@@ -119,8 +119,13 @@ def counted(
         "ghosts": [one["run"] for one in taken if start_of(one)[0] in set(ended_well)],
         "unnamed": [one["run"] for one in records if ".failed-" in one["run"] and not one["reason"]],
         "not ended": [one["run"] for one in records if open_.search(one["reason"])],
-        "mistimed": [one["run"] for one in good if not 0 <= one.get("end", 0) - one.get("start", 0) < _LONG],
+        "mistimed": [one["run"] for one in good if not 0 <= _seconds(one) < _LONG],
     }
+
+
+def _seconds(record: Mapping[str, Any]) -> float:
+    """Return how long a run took by its record; without a start or an end an impossible time."""
+    return float((record.get("end") or 0) - (record.get("start") or 0))
 
 
 def _over(record: Mapping[str, Any], ended: Mapping[Start, float]) -> bool:

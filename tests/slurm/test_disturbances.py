@@ -80,6 +80,8 @@ def test_counted__each_fault_of_the_books_is_found() -> None:
     assert study.counted(started, [*good, ghost], [])["ghosts"] == []
     stepped = [*good[1:], {**good[0], "start": 9.0, "end": 7.0}, failed]
     assert study.counted(started, stepped, [])["mistimed"] == ["a"]
+    stepped[2] |= {"start": None, "end": 1.8e9}  # as a full disk leaves it
+    assert study.counted(started, stepped, [])["mistimed"] == ["a"]
 
 
 def test_bare__is_an_exit_code_of_a_job_that_slurm_has_ended() -> None:

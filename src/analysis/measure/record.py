@@ -407,6 +407,8 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str, l
         return "the shell that waited for it was killed" if record["start"] else "never started"
     if code == 0 and any(not _text(path) for path in (job / ".binding").glob("[0-9]*")):
         return "a note of its ranks is cut: the disk was full as they began"
+    if code == 0 and record["start"] is None:
+        return "the note of its start is cut, so nobody knows how long it took: the disk was full as it began"
     if code == BINDING_FAILED or (not record["binding"]["ranks"] and code == 0):
         return "its ranks could not be bound; see stderr.txt"
     if code:
