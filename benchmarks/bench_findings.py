@@ -36,7 +36,7 @@ def _one(runs: int, side: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--sides", type=int, nargs="+", default=[1000, 10], help="runs on a side")
+    parser.add_argument("--sides", type=int, nargs="+", default=[1000, 10, 3], help="runs on a side")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

@@ -82,9 +82,13 @@ def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.
     """
     if len(top) != len(bottom) or len(top) < 2 or "job_id" not in top or "job_id" not in bottom:
         return None
-    one, other = (part.assign(day=measuring_days(part)).set_index(pair_names(part)) for part in (top, bottom))
-    if not one.index.is_unique or "" in one.index or set(one.index) != set(other.index):
+    names = [pair_names(part) for part in (top, bottom)]
+    if not names[0].is_unique or "" in names[0] or set(names[0]) != set(names[1]):
         return None
+    one, other = (
+        part.assign(day=measuring_days(part)).set_index(name)
+        for part, name in zip((top, bottom), names, strict=True)
+    )
     other = other.reindex(one.index)
     shared = one.index.str.contains(":")
     where = [name for name in ("campaign", "cluster") if name in one and name in other]
@@ -97,10 +101,14 @@ def in_pairs(top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[pd.DataFrame, pd.
 
 def pair_names(runs: pd.DataFrame) -> pd.Index:
     """Return what names the pair of each run: its job and, if others share that, the repeat: ``7:r3``."""
-    jobs = runs["job_id"].astype(str)
-    repeats = runs["repeat"].astype(str) if "repeat" in runs else ""
-    names = jobs.str.partition(":")[0] + ":r" + repeats
-    return pd.Index(jobs.where(~jobs.str.contains(":"), names), name="pair")
+    jobs = runs["job_id"].astype(str).tolist()
+    repeats = runs["repeat"].tolist() if "repeat" in runs else [""] * len(jobs)
+    # Without pandas: a search names the pairs of thousands of groups of few runs.
+    names = [
+        f"{job.partition(':')[0]}:r{repeat}" if ":" in str(job) else job
+        for job, repeat in zip(jobs, repeats, strict=True)
+    ]
+    return pd.Index(names, dtype=str, name="pair")
 
 
 def _in_turns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
