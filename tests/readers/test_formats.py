@@ -218,10 +218,11 @@ def test_lammps__its_interaction_tells_benchmarks_of_32000_atoms_apart() -> None
         assert problem(melt.replace(line, other)) == "pair=lj/cut atoms=500 steps=20"
     on_gpus = "package gpu 1\npair_style ${p} 2.5\npair_style lj/cut 2.5\n"
     assert problem(melt.replace(line, on_gpus)) == "pair=lj/cut atoms=500 steps=20"
-    # Sums over a mesh are none, and of an old release neither the log nor the screen says more.
+    # Sums over a mesh are none. The log of an old release has the command alone, its screen not even that.
     mesh = f"{line}- Using acceleration for pppm:\n"
     assert problem(melt.replace(line, mesh)) == "pair=lj/cut atoms=500 steps=20"
-    assert problem(melt.replace(line, "pair_style lj/cut 2.5\n")) == "atoms=500 steps=20"
+    assert problem(melt.replace(line, "pair_style lj/cut 2.5\n")) == "pair=lj/cut atoms=500 steps=20"
+    assert problem(melt.replace(line, "")) == "atoms=500 steps=20"
     assert problem(melt.replace("lj/cut,", "reax/c,")) == problem(melt.replace("lj/cut,", "reaxff,"))
     # A sum of interactions is in the list by its terms, and the sum's name says nothing of them.
     hybrid = f"{line}  (2) pair hybrid/overlay, perpetual\n"

@@ -295,9 +295,9 @@ def _best_profile(found: Iterable[_Found]) -> _Found | None:
     profiles = [one for one in found if one.kind == "profile"]
     ranks: dict[int, _Found] = {}
     for one in profiles:  # of the threads of a rank the first
-        held = np.flatnonzero(np.isfinite(one.ds["app_time"].values))
-        if held.size == 1 and one.ds.attrs["ranks_expected"] < 0:
-            ranks.setdefault(int(held[0]), one)
+        held = one.ds["app_time"].values if one.ds.attrs.get("ranks_expected", 0) < 0 else np.array([])
+        if len(known := np.flatnonzero(np.isfinite(held))) == 1:
+            ranks.setdefault(int(known[0]), one)
     if len(ranks) > 1:
         first = ranks[min(ranks)]
         return _Found(first.path, first.source, metrics.joined({at: ranks[at].ds for at in sorted(ranks)}))
