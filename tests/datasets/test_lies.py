@@ -193,6 +193,18 @@ def accounted(campaign: Path, run: Path) -> tuple[Record, dict[str, str], float]
     return record, job, datetime.fromisoformat(f"{job['Start']}+00:00").timestamp()
 
 
+def test_doubts__a_row_that_lost_its_start_knows_no_elapsed_time(campaign: Path) -> None:
+    """As sacct printed it of a good run, whose job began while the database was replaced."""
+    run = first(campaign, application="hpcg")
+    record, job, _ = accounted(campaign, run)
+    assert record["end"] - record["start"] > 5
+    row = job | {"Start": "None", "Elapsed": "00:00:00", "ElapsedRaw": "0", "NodeList": "None assigned"}
+    table = campaign / "sacct.txt"
+    table.write_text(table.read_text().replace("|".join(job.values()), "|".join(row.values())))
+    assert "|None|" in table.read_text()
+    assert doubted(campaign)[0] == []
+
+
 @pytest.mark.parametrize("key", ["start", "clock"])
 @pytest.mark.parametrize(
     ("step", "noted", "name", "said"),

@@ -324,7 +324,8 @@ def _of_job(row: Row, job: Job) -> Iterator[str]:
     if job["state"] and not slurm.terminal(str(job["state"])):
         return  # it was asked for while the job ran, or waited to be started again
     took, elapsed = float(job["elapsed"]), float(row["elapsed"])
-    if elapsed > took + _ROUNDING:
+    forgot = np.isnat(_moment(job["start"]))  # a database that lost the start has no elapsed time either
+    if elapsed > took + _ROUNDING and not forgot:
         yield f"its record says {elapsed:.4g} s, Slurm {took:.4g} s of its whole job"
     if 0 < int(job["nodes"]) < row["nodes"]:
         yield f"its record has {row['nodes']} nodes, its job had {job['nodes']}"
